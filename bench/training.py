@@ -24,10 +24,10 @@ import torch
 import transformers.trainer
 from transformers import TrainerCallback
 
+from bench.stock_trl import train_with_trl
 from evenhand import machine
 from evenhand.checkpoints import load_tokenizer, resolve
 from tests.made.places import ROOT
-from tests.made.stock_trl import train_with_trl
 from training import train
 from training.config import AnyRun, parse_training_config
 

@@ -14,14 +14,7 @@ from evenhand.errors import DataError
 from evenhand.files import sha256_of
 from evenhand.records import Completion
 from evenhand.registry import STUDIES, study_in
-from evenhand.run_directory import (
-    CONFIG_FILE,
-    PLAN_FILE,
-    PROVENANCE_FILE,
-    check_complete,
-    read_json,
-    read_plan_lines,
-)
+from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, check_complete, read_json, read_plan_lines
 
 SELF_READ = "self_read"  # in the place of a run's verdict: as the judge reads its own replies
 # (prompt hash, sample) → what its reply was read as; None: it could not be read. Lacks replies that are no verdicts.

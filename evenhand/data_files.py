@@ -1,24 +1,35 @@
-"""Data files of users, read row by row within limits: CSV, TSV, JSON lines, JSON and parquet; text also gzipped.
+"""Data files of users and publishers, read row by row within limits: CSV, TSV, JSON lines, JSON and parquet; text also
+gzipped.
 
-Files may come from strangers, and kilobytes may unpack to gigabytes. So lines, cells and files have a largest size, and
-packed bytes may become only so many.
+Whatever is wrong with a file becomes one DataError that names file and line. Files may come from strangers, and
+kilobytes may unpack to gigabytes. So lines, cells and files have a largest size, and packed bytes may become only so
+many.
 """
 
+import csv
 import gzip
 import io
 import json
+import lzma
 import re
+import tarfile
+import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, dropwhile
 from pathlib import Path
 from typing import IO, Any
 
 from evenhand.errors import DataError
-from evenhand.sources.raw_files import csv_cells, decoded, limited_lines, opened, reason
+from evenhand.files import parse_lines
 from evenhand.sources.record_fields import Record, shown
 
+LONGEST = 1 << 24  # bytes of a line
+LONGEST_CELL = 10_000_000  # characters; csv's own limit of 131,072 is under what essays take
+AGAIN = "correct the file; a publisher's is damaged or another: fetch it again"
+# What the standard library raises over damaged bytes; RuntimeError over a password or packing that it does not know.
+DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError)
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 LARGEST = 1 << 30  # bytes of a file, unpacked
 ANY_RATIO = 1 << 22  # bytes to which packed ones may unpack, however few they are
@@ -100,41 +111,73 @@ def unpacked(path: Path) -> Generator[IO[bytes]]:
 
 
 def csv_rows(path: Path) -> Iterator[Record]:
-    """Rows of a table with a header, whose cells are separated by commas, semicolons or tabs."""
+    """Rows of a table; an empty cell is null, and a column without a name the row numbers of a data frame."""
     with unpacked(path) as file:
-        table = csv_cells(limited_lines(file, str(path)), str(path))
-        line, header = next(table, (1, list[str]()))
-        names = [name.strip() for name in header]
-        if repeated := [name for name in names if name and names.count(name) > 1]:
-            raise DataError(
-                f"{path}:{line}: column '{repeated[0]}' is there {names.count(repeated[0])} times; keep one"
-            )
-        for index, (line, cells) in enumerate(table):
-            # A column without a name is the row numbers of a data frame.
-            values = {name: cell or None for name, cell in zip(names, cells, strict=True) if name}
-            yield Record(values, f"{path}:{line}", index)
+        for record in csv_records(limited_lines(file, str(path)), str(path)):
+            values = {name: cell or None for name, cell in record.values.items() if name}
+            yield Record(values, record.where, record.index)
+
+
+def csv_records(lines: Iterable[bytes], name: str, columns: Iterable[str] = ()) -> Iterator[Record]:
+    """Rows of a table with a header that must hold `columns`; separated by commas, semicolons or tabs. Cells are texts,
+    which may hold newlines."""
+    table = csv_cells(lines, name)
+    line, header = next(table, (1, list[str]()))
+    names = [cell.strip() for cell in header]
+    if repeated := [cell for cell in names if cell and names.count(cell) > 1]:
+        raise DataError(f"{name}:{line}: column '{repeated[0]}' is there {names.count(repeated[0])} times; keep one")
+    for column in columns:
+        Record(dict.fromkeys(names), f"{name}:{line}", 0).get(column)
+    for index, (line, cells) in enumerate(table):
+        yield Record(dict(zip(names, cells, strict=True)), f"{name}:{line}", index)
+
+
+def csv_cells(file: Iterable[bytes], name: str) -> Iterator[tuple[int, list[str]]]:
+    """(line that it starts on, cells) of the header and each row; those without any text are skipped.
+
+    Cells are separated by what is most frequent in the header: comma, semicolon or tab.
+    """
+    csv.field_size_limit(LONGEST_CELL)
+    start, width = 1, 0
+    lines = dropwhile(lambda line: not line[1].strip(), enumerate(decoded(file, name)))
+    n_blank, head = next(lines, (0, ""))
+    unquoted = re.sub('"[^"]*"', "", head)
+    rows = csv.reader(
+        chain([head], (line for _, line in lines)), strict=True, delimiter=max(",;\t", key=unquoted.count)
+    )
+    try:
+        start = n_blank + 1
+        for cells in rows:
+            if any(map(str.strip, cells)):
+                width = width or len(cells)
+                if len(cells) != width:
+                    counts = f"row has {len(cells)} columns, the header {width}"
+                    raise DataError(f"{name}:{start}: {counts}; quote cells that hold commas or newlines")
+                yield start, cells
+            start = n_blank + rows.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{name}:{start}: is not a CSV row ({error}); {AGAIN}") from None
 
 
 def line_rows(path: Path) -> Iterator[Record]:
     """Rows of JSON lines, or of a document where the first line is no whole object."""
     with unpacked(path) as file:
-        index = 0
-        for number, line in enumerate(decoded(limited_lines(file, str(path)), str(path)), start=1):
-            if not line.strip():
-                continue
-            try:
-                values = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                if index:
-                    raise DataError(f"{path}:{number}: is no JSON object ({reason(error)}); correct it") from None
-                values = None
-            if not index and not isinstance(values, dict):
-                break
-            yield object_row(values, f"{path}:{number}", index)
-            index += 1
-        else:
-            return
-    yield from document_rows(path)
+        first = next(filter(bytes.strip, limited_lines(file, str(path))), b"{}")
+    try:
+        are_lines = isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        are_lines = False
+    if not are_lines:
+        yield from document_rows(path)
+        return
+    with unpacked(path) as file:
+        yield from line_records(limited_lines(file, str(path)), str(path))
+
+
+def line_records(lines: Iterable[bytes], name: str) -> Iterator[Record]:
+    """The objects of JSON lines; blank lines do not count."""
+    for index, (number, values) in enumerate(parse_lines(decoded(lines, name), name)):
+        yield Record(values, f"{name}:{number}", index)
 
 
 def document_rows(path: Path, at: str = "") -> Iterator[Record]:
@@ -226,3 +269,39 @@ def parquet_rows(path: Path) -> Iterator[Record]:
                     index += 1
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise DataError(f"{path}: cannot be read as parquet ({reason(error)}); write it again") from None
+
+
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Lines as text. Raises DataError naming the first line that is not UTF-8."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            byte = f"0x{line[error.start]:02x} at byte {error.start + 1}"
+            raise DataError(
+                f"{name}:{number}: is not UTF-8 ({byte} of the line); save it as UTF-8, or {AGAIN}"
+            ) from None
+
+
+@contextmanager
+def opened(path: Path) -> Generator[IO[bytes]]:
+    """A file for reading, or a DataError that says why not."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        place = "" if path.is_absolute() else f"; it was looked for in {Path.cwd()}"
+        raise DataError(f"{path}: cannot be read ({error.strerror}{place}); is the path right?") from None
+
+
+def limited_lines(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """A member's lines. Raises DataError for one that is too long: kilobytes may unpack to a line of gigabytes."""
+    while line := file.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise DataError(f"{name}: holds a line of more than {LONGEST / 2**20:.0f} MiB; {AGAIN}")
+        yield line
+
+
+def reason(error: Exception) -> str:
+    """A library's complaint on one line, printable anywhere."""
+    return ascii(" ".join(str(error).split())[:120])[1:-1] or type(error).__name__

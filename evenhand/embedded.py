@@ -75,10 +75,7 @@ def _convert(gguf: Path, target: Path) -> None:
     # The file names <|im_end|> as padding too. Padding is masked out of the loss, and EOS with it if they are one.
     tokenizer.pad_token = "<|endoftext|>"
     model = AutoModelForCausalLM.from_pretrained(
-        gguf.parent,
-        gguf_file=gguf.name,
-        dtype=torch.bfloat16,
-        quantization_config=GgufConfig(dequantize=True),
+        gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
     )
     tokenizer.model_max_length = model.config.max_position_embeddings
     model.config.pad_token_id = tokenizer.pad_token_id

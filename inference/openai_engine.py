@@ -53,11 +53,11 @@ class OpenAIEngine:
     def __init__(self, config: InferenceConfig) -> None:
         assert isinstance(config.engine, OpenAIConfig)
         self.config, self.settings, self.place = config, config.engine, config.engine.base_url.rstrip("/")
-        structured, json_mode = config.sampling.structured, self.settings.json_mode
+        json_mode = self.settings.json_mode
         has_schemas = config.verdict == "reason" or config.study.has_schemas
-        if has_schemas and (structured == "json") != (json_mode == "json_schema"):
+        if has_schemas and config.is_structured != (json_mode == "json_schema"):
             raise ConfigError(
-                f"sampling.structured is '{structured}' and engine.json_mode '{json_mode}': "
+                f"sampling.structured is '{config.sampling.structured}' and engine.json_mode '{json_mode}': "
                 "a server is held to a prompt's schema by `structured: json` and `json_mode: json_schema` together"
             )
         # The server applies its chat template, or takes the bare text.
@@ -255,23 +255,19 @@ def read_key(server: OpenAIConfig) -> str:
     variable = server.api_key_env
     key = os.environ.get(variable, "")
     if not key and (name := os.environ.get(f"{variable}_FILE")):
-        file = Path(name).expanduser()
-        place = f"${variable}_FILE: {file}"
+        file, place = Path(name).expanduser(), f"${variable}_FILE: {name}"
         try:
-            mode = stat.S_IMODE(file.stat().st_mode)
-            if mode & 0o077:
-                raise ConfigError(
-                    f"{place} may be read by others than its owner (mode {mode:o}); `chmod 600 {file}`, and "
-                    "make a new key if others had the time to read this one"
-                )
-            key = file.read_text(encoding="utf-8").strip()
+            mode, key = stat.S_IMODE(file.stat().st_mode), file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{place} cannot be read ({one_line(error)}); it holds the key and no more") from None
+        if mode & 0o077:
+            advice = f"`chmod 600 {file}`, and make a new key if others had the time to read this one"
+            raise ConfigError(f"{place} may be read by others than its owner (mode {mode:o}); {advice}")
         if not key:
             raise ConfigError(f"{place} is empty; it holds the key and no more")
     if wrong := re.search(r"[^\x21-\x7e]", key):
+        what = "(an accent, a blank, a line break, a typographic quote?); export it again"
         raise ConfigError(
-            f"${variable}: its character {wrong.start() + 1} of {len(key)} is none that a key can have "
-            "(a letter with an accent, a blank, a line break, a typographic quote?); export it again"
+            f"${variable}: its character {wrong.start() + 1} of {len(key)} is none that a key can have {what}"
         )
     return key or "none"

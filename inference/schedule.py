@@ -112,11 +112,7 @@ class Schedule:
     """Hands out the prompts of a run, or of one process's part of it, and takes their replies."""
 
     def __init__(
-        self,
-        units: Iterable[Unit],
-        answers: Answers,
-        sampling: SamplingConfig,
-        left_out: Iterable[str] = (),
+        self, units: Iterable[Unit], answers: Answers, sampling: SamplingConfig, left_out: Iterable[str] = ()
     ) -> None:
         """left_out: ids of units that are not asked."""
         self.units, self.answers, self.sampling = units, answers, sampling

@@ -94,10 +94,7 @@ def vllm_fields(config: InferenceConfig, prompt: Prompt) -> dict[str, Any]:
         "repetition_penalty": config.sampling.repetition_penalty,
     }
     if config.chat_template:
-        fields["chat_template_kwargs"] = {
-            "date_string": FIXED_DATE,
-            **config.args_for(prompt.reads),
-        }
+        fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.args_for(prompt.reads)}
         fields["return_prompt_text"] = True
     return fields
 

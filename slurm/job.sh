@@ -33,33 +33,10 @@ export TRITON_CACHE_DIR=${TRITON_CACHE_DIR:-$KERNEL_CACHE/triton}
 export TORCHINDUCTOR_CACHE_DIR=${TORCHINDUCTOR_CACHE_DIR:-$KERNEL_CACHE/inductor}
 echo "$(date '+%F %T') ${SLURM_JOB_NAME:-job} ${SLURM_JOB_ID:-} on $(hostname)" >&2
 
-# For `evenhand status`: where this task of a job of a pipeline runs, and how it ended unless it has noted its result.
-IS_NOTED='' IS_REQUEUED=''
-if [ -n "${NOTE:-}" ]; then
-  TASK=$NOTE.task${SLURM_ARRAY_TASK_ID:-0}
-  mkdir -p "$(dirname "$NOTE")"
-  rm -f "$TASK.ended"
-  echo "job ${SLURM_JOB_ID:-here} on $(hostname)" > "$TASK.began"
-  trap 'note_end $?' EXIT
-fi
-note_end() {
-  local code=$1
-  [ "$code" != 0 ] || code=143 # bash has no exit code of its own when a signal ends it
-  if [ -z "$IS_NOTED$IS_REQUEUED" ]; then
-    # Its log is what Slurm has opened as this script's stderr.
-    {
-      echo "$code"
-      # A progress bar is one line of many parts; its last one counts.
-      if [ -f /proc/$$/fd/2 ]; then tr '\r' '\n' < /proc/$$/fd/2 | grep . | tail -n 3 | cut -c 1-300; fi
-    } > "$TASK.ended"
-  fi
-  rm -f "$TASK.began"
-}
-
 # note_result FOLDER: where this job's result lies, for later jobs.
 note_result() {
-  IS_NOTED=yes
   [ -n "${NOTE:-}" ] || return 0
+  mkdir -p "$(dirname "$NOTE")"
   echo "$1" > "$NOTE.$$.${SLURM_JOB_ID:-0}"
   mv "$NOTE.$$.${SLURM_JOB_ID:-0}" "$NOTE" # whole or absent, though all shards write it
 }

@@ -57,7 +57,7 @@ shut_down() {
   kill -KILL -- "-$server" 2> /dev/null || true
 }
 server=''
-trap 'code=$?; shut_down; [ -z "${NOTE:-}" ] || note_end "$code"' EXIT
+trap shut_down EXIT
 trap 'exit 143' TERM
 
 set -m # a process group of its own, since vLLM starts further processes

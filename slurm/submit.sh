@@ -7,14 +7,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 N_SUBMITTED=0
 
-# note_stage KIND: beside the note of a job of a pipeline, what `evenhand status` tells of it: its name, kind and id, and
-# the ids that it waits for.
-note_stage() {
-  [ -n "${NOTE:-}" ] || return 0
-  mkdir -p "$(dirname "$NOTE")"
-  printf '%s\t%s\t%s\t%s\n' "$(basename "$NOTE")" "$1" "$JOB" "${AFTER:-}" >> "$(dirname "$NOTE")/stages.tsv"
-}
-
 # submit KIND ARGUMENT...: sets JOB to the id. AFTER="id:id" waits for these to succeed, LABEL tells jobs of a kind apart.
 submit() {
   local kind=$1 upper gpus cpus mem time shards
@@ -65,7 +57,6 @@ submit() {
   fi
   if [ "${HERE:-0}" = 1 ]; then
     JOB=here
-    note_stage "$kind"
     echo "$kind${LABEL:+ $LABEL}: $*"
     SAMPLE_SHARDS=1 SERVE_SHARDS=1 NOTE=${NOTE:-} bash "slurm/$kind.sh" "$@" # no array here
     return
@@ -73,7 +64,6 @@ submit() {
   mkdir -p "$LOGS"
   JOB=$(sbatch "${options[@]}" "slurm/$kind.sh" "$@")
   JOB=${JOB%%;*} # federations answer "id;cluster"
-  note_stage "$kind"
   echo "$JOB evenhand-$kind${LABEL:+-$LABEL} $*"
 }
 

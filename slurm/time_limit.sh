@@ -68,11 +68,7 @@ requeue() {
     exit 1
   fi
   echo "$in_vain" > "$SIGNS.in-vain"
-  # shellcheck disable=SC2034  # read in slurm/job.sh: a job that goes on has not failed
-  IS_REQUEUED=yes
   if ! scontrol requeue "$SLURM_JOB_ID"; then
-    # shellcheck disable=SC2034
-    IS_REQUEUED=''
     echo "this job could not be requeued; submit it again: the same command continues" >&2
     exit 1
   fi

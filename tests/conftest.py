@@ -6,9 +6,7 @@ import os
 import platform
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -34,13 +32,13 @@ settings.load_profile("untimed")
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def device(request: pytest.FixtureRequest) -> str:
+def device(request):
     """What the test computes on: the CPU, with `make test-gpu` the GPU."""
     return str(request.param)
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Sums in one order, whatever else the machine does."""
     import torch  # takes seconds, which most test files do without
 
@@ -51,7 +49,7 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def without_pictures_and_syncing() -> Iterator[None]:
+def without_pictures_and_syncing():
     """Figures are not drawn, which takes most of a report's time, but within `drawing`.
 
     Nor are files synced: a power cut could lose them, a killed process does not.
@@ -67,7 +65,7 @@ def without_pictures_and_syncing() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(tmp_path_factory):
     """A tiny model with the embedded model's tokenizer. torch, which most test files do without, is imported here."""
     from tests.made.training_runs import tiny_model
 
@@ -75,7 +73,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def byte_judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def byte_judge(tmp_path_factory):
     """A tiny model that reads bytes."""
     from tests.made.one_batch import byte_model
 
@@ -83,13 +81,13 @@ def byte_judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tokenizer() -> Any:
+def tokenizer():
     """The embedded model's."""
     return load_tokenizer(embedded_model_path())
 
 
 @pytest.fixture(scope="session")
-def finished(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(model, tmp_path_factory):
     """A finished run of SFT; not to be changed."""
     from tests.made.training_runs import tiny_run
     from training.train import train
@@ -99,12 +97,12 @@ def finished(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(finished: Path, tmp_path: Path) -> Path:
+def run(finished, tmp_path):
     """A copy of the finished run."""
     return Path(shutil.copytree(finished, tmp_path / finished.name))
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Tests mean the CPU, also where there is a GPU, unless it is they that are asked for.
 
     Nothing of what collecting them imports is garbage: looking for it takes a tenth of the time.
@@ -114,14 +112,14 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+def pytest_collection_finish(session):
     """From here on garbage is looked for in what tests make, and seldom, since it is little."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     """A test of the GPU that ran on the CPU would pass and show nothing."""
     if item.get_closest_marker("gpu"):
         import torch
@@ -130,7 +128,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail("torch sees no CUDA device; see `make test-gpu`")
 
 
-def pytest_report_header(config: pytest.Config) -> list[str]:
+def pytest_report_header(config):
     """What the tests of the GPU run on, as docs name it."""
     if config.getoption("markexpr") != "gpu":
         return []
@@ -140,7 +138,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [*found, f"Python {platform.python_version()}, {versions}; vLLM's runner V{int(runner) + 1}"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """The files that take longest are begun first, so that no process is left with one of them at the end."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])

@@ -32,7 +32,6 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("--n-prompts", type=int, default=64, help="prompts to compare verdicts on (default 64)")
     parser.add_argument("--min-agreement", type=float, default=0.95, help="share of equal verdicts, 0 to 1 (0.95)")
-    parser.add_argument("--check-later", action="store_true", help="merge, and leave the check to the next call")
     options = parser.parse_args(argv)
     if options.n_prompts < 1 or not 0 <= options.min_agreement <= 1:
         parser.error("--n-prompts must be above zero, and --min-agreement from 0 to 1")
@@ -40,7 +39,7 @@ def main(argv: Sequence[str]) -> None:
     from training.merged_checkpoint import merge  # takes seconds to import; wrong arguments are refused before
 
     # Last, where scripts look for it.
-    print(merge(options.run, options.onto, options.n_prompts, options.min_agreement, check_later=options.check_later))
+    print(merge(options.run, options.onto, options.n_prompts, options.min_agreement))
 
 
 if __name__ == "__main__":

@@ -81,11 +81,10 @@ class MergeCheck:
         return f"{text}; margins moved by {self.mean_margin_drift:.3f} nats, at most {self.max_margin_drift:.3f}"
 
 
-def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95, *, check_later: bool = False) -> Path:
+def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95) -> Path:
     """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet.
 
     n_prompts: how many verdicts are compared. min_agreement: share of them that must agree.
-    check_later: no model is loaded; the checkpoint waits in a folder that ends in .unchecked for the next call.
     Raises DataError for a run that is not finished or whose base has changed, or that another process is merging;
     ConfigError for a merge onto NF4 weights that never were; ModelError when fewer than min_agreement of the verdicts
     agree, and then the checkpoint does not appear, or when a model does not fit memory, and then it waits.
@@ -110,7 +109,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
         recorded = read_json(run / DONE_FILE).get("adapter_hash")
         checked_hash(run / ADAPTER_DIR, recorded, "restore them from a copy, or delete the run and train again")
         base = trained_base(run, config)
-        units = None if check_later else config.load_units()  # raises before a large model is written
+        units = config.load_units()  # raises before a large model is written
         if not waiting.is_dir():
             partial = run / f"{MERGED_PREFIX}{onto}.{uuid.uuid4().hex}.partial"
             try:
@@ -119,8 +118,6 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
                 partial.rename(waiting)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
-        if units is None:
-            return waiting
         with dropped_when_refused(waiting):
             facts = checked(run, config, base, onto, waiting, units, n_prompts, min_agreement)
         lease.check_held()

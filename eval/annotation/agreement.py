@@ -1,8 +1,8 @@
 """Labels → how well a judge agrees with people, in which direction it errs, and how well people agree."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from eval.annotation.tasks import Task
 from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of, point_estimate
 from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums
-from eval.report.tables import console, number, p_value, with_rows
+from eval.report.tables import console, number, p_value, printed, with_rows
 from evenhand.files import shipped_yaml
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
@@ -53,23 +53,18 @@ def share_of(rows: Sequence[tuple[str, bool, float]]) -> Estimate:
     return clustered(SHARE, added_up(DATASET, [[(unit, float(yes), weight) for unit, yes, weight in rows]]))
 
 
-def scores_of(all_labels: Sequence[Labels]) -> list[Score]:
+def scores_of(labels: Labels, tasks: Mapping[str, Task]) -> list[Score]:
     """The figures of each person's labels, and of each two people's over the items that both have labelled."""
     scores = list[Score]()
-    for labels in all_labels:
-        task, items = labels.task, labels.task.by_id()
-        pairs = [(items[item_id].unit, items[item_id].judge, answer) for item_id, answer in labels.answers.items()]
-        scores += rows(task, labels.annotator, "judge", against_judge(pairs, task))
-        counts = Counter(pair[1:] for pair in pairs)
-        for judge, person in product(task.answers, repeat=2):
-            n = {"n": point_estimate(counts[judge, person], len(pairs))}
-            scores += rows(task, labels.annotator, "judge", n, judge_says=judge, person_says=person)
-    for first, second in combinations(all_labels, 2):
-        shared = [item_id for item_id in first.answers if item_id in second.answers and first.task is second.task]
-        items = first.task.by_id()
-        if pairs := [(items[item_id].unit, first.answers[item_id], second.answers[item_id]) for item_id in shared]:
-            agreement = agreements(pairs, first.task.answers)
-            scores += rows(first.task, first.annotator, second.annotator, agreement)
+    for (name, person), answers in labels.items():
+        task, items = tasks[name], tasks[name].by_id()
+        pairs = [(items[item_id].unit, items[item_id].judge, answer) for item_id, answer in answers.items()]
+        scores += scored(task, person, "judge", against_judge(pairs, task))
+    for ((name, first), answers), ((other, second), others) in combinations(labels.items(), 2):
+        items = tasks[name].by_id()
+        shared = [item_id for item_id in answers if name == other and item_id in others]
+        if pairs := [(items[item_id].unit, answers[item_id], others[item_id]) for item_id in shared]:
+            scores += scored(tasks[name], first, second, agreements(pairs, tasks[name].answers))
     return scores
 
 
@@ -96,12 +91,13 @@ def against_judge(pairs: Sequence[Pair], task: Task) -> dict[str, Estimate]:
     return figures
 
 
-def rows(task: Task, annotator: str, against: str, figures: Mapping[str, Estimate], **setting: str) -> list[Score]:
+def scored(task: Task, annotator: str, against: str, figures: Mapping[str, Estimate]) -> list[Score]:
+    """Figures as rows of the long form."""
     return [
         Score(
             run=task.run,
             judge=task.judge,
-            setting={"what": task.name, "annotator": annotator, "against": against, **setting},
+            setting={"what": task.name, "annotator": annotator, "against": against},
             dataset=DATASET,
             datasets=(DATASET,),
             measure=measure,
@@ -113,28 +109,26 @@ def rows(task: Task, annotator: str, against: str, figures: Mapping[str, Estimat
     ]
 
 
-def agreement_text(all_labels: Sequence[Labels], scores: Sequence[Score]) -> str:
-    """A table a task: a column for each person against the judge, and for each two people; a row a figure."""
+def agreement_text(scores: Sequence[Score], tasks: Mapping[str, Task]) -> str:
+    """A table a task, a row for each person against the judge, and for each two people."""
     tables = []
-    for task in {labels.task.name: labels.task for labels in all_labels}.values():
-        people = [labels for labels in all_labels if labels.task.name == task.name]
-        columns = {p.annotator: {"items labelled": f"{len(p.answers)} of {p.n_rows}"} for p in people}
-        for score in (score for score in scores if score.setting["what"] == task.name):
-            setting = score.setting
-            is_pair = setting["against"] != "judge"
-            head = f"{setting['annotator']} and {setting['against']}" if is_pair else str(setting["annotator"])
-            cell_of = setting.get("judge_says"), setting.get("person_says")
-            name = FIGURES[score.measure]["name"].format(*cell_of, *task.answers)
-            columns.setdefault(head, {})[name] = cell(score)
-        lines = pd.DataFrame(columns).fillna("").itertuples(name=None)
-        title = f"{task.name} of {task.run}, judge: {task.judge}; % with 95 % intervals"
-        tables.append(console(with_rows(task.name, title, dict.fromkeys(["", *columns], ""), lines)))
+    for name in dict.fromkeys(str(score.setting["what"]) for score in scores):
+        lines = defaultdict[str, dict[str, str]](dict)
+        for score in (score for score in scores if score.setting["what"] == name):
+            head = f"{score.setting['annotator']} and {score.setting['against']}"
+            lines[head] |= {
+                "items": str(score.estimate.n_units),
+                FIGURES[score.measure]["name"].format(*tasks[name].answers): cell(score),
+            }
+        frame = pd.DataFrame(lines).T.fillna("")
+        title = f"{name} of {tasks[name].run}, judge: {tasks[name].judge}; % with 95 % intervals"
+        tables.append(console(with_rows(name, title, dict.fromkeys(["", *frame], ""), frame.itertuples(name=None))))
     return "\n\n".join(tables)
 
 
 def cell(score: Score) -> str:
-    figure, digits = score.estimate, {"%": 1, "ratio": 2}.get(score.unit, 0)
+    """A figure with its interval."""
+    figure, digits = score.estimate, 2 if score.unit == "ratio" else 1
     if score.unit == "p":
-        return p_value(figure.value or 0)
-    ends = "" if figure.low is None else f" [{number(figure.low, digits)}, {number(figure.high, digits)}]"
-    return number(figure.value, digits) + ends
+        return p_value(figure.value)
+    return number(figure.value, digits) + ("" if figure.low is None else f" {printed((figure.low, figure.high))}")

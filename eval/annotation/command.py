@@ -1,6 +1,5 @@
 """`evenhand annotate RUN`: a CSV file in which people label what the judge said, and how well it agrees with them."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,38 +14,6 @@ from evenhand.terminal import command_parser, say
 def main(argv: Sequence[str]) -> None:
     """Write a CSV file in which a person labels what a judge said, without seeing what it said; and, with --labels, how
     well the judge agrees with the labels."""
-    options = annotate_options(argv)
-    # These load pandas, which --help does without.
-    from eval.annotation.agreement import agreement_text, scores_of
-    from eval.annotation.labels import read_labels, sheet
-    from eval.annotation.tasks import annotated_study, draw_items
-
-    study = annotated_study(options.run)
-    tasks = {task.name: task for task in load_part(study, STUDIES[study].annotation)(options.run) if task.items}
-    if not tasks:
-        raise DataError(f"{options.run}: holds nothing that people could label")
-    if options.labels:
-        from eval.report.tables import write_long
-
-        labels = read_labels(options.labels, tasks)
-        scores = scores_of(labels)
-        say(agreement_text(labels, scores))
-        files = write_long(options.out or options.run / "agreement", "agreement", {study: scores})
-        say("\nwritten: " + ", ".join(map(str, files)))
-        return
-    if options.what and options.what not in tasks:
-        raise DataError(f"--what {options.what}: {did_you_mean(options.what, list(tasks))}")
-    task = tasks[options.what] if options.what else next(iter(tasks.values()))
-    items = draw_items(task, options.n, options.seed)
-    write_whole(options.out, sheet(task, items))
-    n_units = len({item.unit for item in items})
-    say(f"{options.out}: {len(items)} items of {n_units} units.\n\n{task.question}\n\n{task.guide}\n")
-    say(f"Write one of {', '.join(task.answers)} into the column `label` of each row. Give every person")
-    say("a copy of the file, save it as CSV in UTF-8, and score the copies with --labels.")
-
-
-def annotate_options(argv: Sequence[str]) -> argparse.Namespace:
-    """The words of `evenhand annotate`."""
     parser = command_parser("annotate", main)
     add = parser.add_argument
     add("run", type=Path, metavar="RUN", help="a finished run or built folder")
@@ -58,4 +25,27 @@ def annotate_options(argv: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if not options.labels and not options.out:
         parser.error("--out FILE.csv is needed, or --labels FILE... to score labels")
-    return options
+    # These load pandas, which --help does without.
+    from eval.annotation.agreement import agreement_text, scores_of
+    from eval.annotation.labels import read_labels, sheet
+    from eval.annotation.tasks import annotated_study, draw_items
+    from eval.report.tables import say_written, write_long
+
+    study = annotated_study(options.run)
+    tasks = {task.name: task for task in load_part(study, STUDIES[study].annotation)(options.run) if task.items}
+    if not tasks:
+        raise DataError(f"{options.run}: holds nothing that people could label")
+    if options.labels:
+        scores = scores_of(read_labels(options.labels, tasks), tasks)
+        say(agreement_text(scores, tasks))
+        say_written(write_long(options.out or options.run / "agreement", "agreement", {study: scores}), is_all=True)
+        return
+    if options.what and options.what not in tasks:
+        raise DataError(f"--what {options.what}: {did_you_mean(options.what, list(tasks))}")
+    task = tasks[options.what] if options.what else next(iter(tasks.values()))
+    items = draw_items(task, options.n, options.seed)
+    write_whole(options.out, sheet(task, items))
+    n_units = len({item.unit for item in items})
+    say(f"{options.out}: {len(items)} items of {n_units} units.\n\n{task.question}\n\n{task.guide}\n")
+    say(f"Write one of {', '.join(task.answers)} into the column `label` of each row. Give every person")
+    say("a copy of the file, save it as CSV in UTF-8, and score the copies with --labels.")

@@ -45,12 +45,6 @@ class Task:
     run: str  # name of the run directory
     judge: str  # what tables call it
 
-    @property
-    def digest(self) -> str:
-        """16 hex digits that change with the question, the items and the judge's answers."""
-        wording = [self.name, self.question, self.guide, self.answers, dict(self.in_run)]
-        return digest([*wording, sorted((item.item_id, item.judge) for item in self.items)], 16)
-
     def by_id(self) -> dict[str, Item]:
         """Item id → every item that may be drawn."""
         return {item.item_id: item for item in self.items}

@@ -66,13 +66,7 @@ class Vocabulary(Patterns):
     def __init__(self, words: Mapping[str, str] | None = None) -> None:
         general = self.SPEC["words"]
         own = {name: f"{general[name]},{text[1:]}" if text[:1] == "+" else text for name, text in (words or {}).items()}
-        super().__init__(
-            self.SPEC["patterns"],
-            {**general, **own},
-            M=M,
-            m=f"(?P<m>{M})",
-            options="\ue000-\uf8ff",
-        )
+        super().__init__(self.SPEC["patterns"], {**general, **own}, M=M, m=f"(?P<m>{M})", options="\ue000-\uf8ff")
 
     @cached_property
     def frames(self) -> list[tuple[str, re.Pattern[str]]]:

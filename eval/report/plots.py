@@ -198,12 +198,7 @@ def heat_plot(name: str, heading: str, values: pd.DataFrame, texts: pd.DataFrame
 
 
 def line_plot(
-    name: str,
-    heading: str,
-    frame: pd.DataFrame,
-    labels: tuple[str, str],
-    *,
-    dashed: Sequence[str] = (),
+    name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, str], *, dashed: Sequence[str] = ()
 ) -> Plot:
     """Lines with shaded intervals. frame: x, value, low, high, series. dashed: series without marks."""
     series = list(dict.fromkeys(frame["series"]))

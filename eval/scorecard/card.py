@@ -16,23 +16,9 @@ from eval.estimates.resampling import ALPHA, holm
 from eval.estimates.seeds import change_over_seeds, lead_groups, lead_over_seeds, over_seeds, p_over_seeds, surely
 from eval.evaluation import CardFigure, Evaluation
 from eval.options import Options
-from eval.report.tables import (
-    TableSpec,
-    number,
-    sentences,
-    signed,
-    significance,
-)
+from eval.report.tables import TableSpec, number, sentences, signed, significance
 from eval.results import Results, hanging
-from eval.scorecard.arms import (
-    BASE,
-    CALIBRATED,
-    FREE,
-    PATCH,
-    TRAINED,
-    CardArm,
-    other_checkpoint,
-)
+from eval.scorecard.arms import BASE, CALIBRATED, FREE, PATCH, TRAINED, CardArm, other_checkpoint
 
 WORDS = Path(__file__).with_name("words.j2")
 INTERVAL = {"": "value", "_low": "low", "_high": "high"}  # end of a column's name → field of an Estimate
@@ -467,12 +453,7 @@ class StudyCard:
         )
         further = self.evaluation.own_card.warnings(self.judges, self.every_change)
         pooled = [change for each in self.figures for change in each.pooled.values()]
-        return [
-            *self.sentences["warnings"],
-            *further,
-            *hanging(self.evaluation, self.runs, pooled),
-            *results.warnings,
-        ]
+        return [*self.sentences["warnings"], *further, *hanging(self.evaluation, self.runs, pooled), *results.warnings]
 
 
 def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> float | None:

@@ -60,37 +60,29 @@ class SourceFile:
 class SourceRecord:
     """sources.json: what was asked of a publisher, what that comes to, and the files that are here."""
 
-    name: str  # of the dataset
     place: str
-    asked_files: tuple[str, ...]
-    asked_revision: str | None
+    asked: tuple[str | None, ...]  # revision and files
     revision: str | None
-    paths: tuple[str, ...]  # what asked_files come to at that revision
+    paths: tuple[str, ...]  # what the files come to at that revision
     files: tuple[SourceFile, ...] = ()
-
-    def with_file(self, new: SourceFile) -> "SourceRecord":
-        """The record with one file added or replaced, in the order of `paths`."""
-        by_path = {file.path: file for file in (*self.files, new)}
-        return replace(self, files=tuple(by_path[path] for path in self.paths if path in by_path))
 
 
 def fetch(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]:
     """Every file of the origin, whole in `folder` under its base name. A whole folder asks nothing of the network.
 
-    name: the dataset's. Raises DataError with the way out.
+    name: the dataset's. Raises DataError with the way out, also for a folder of another place, revision or files.
     """
-    from huggingface_hub.constants import is_offline_mode
-
-    record = known_record(origin, folder)
-    if record and is_complete(record, origin, folder):
-        return list(record.files)
-    if is_offline_mode():
-        raise DataError(
-            f"{name}: not all of its files are in {folder}, and HF_HUB_OFFLINE says that there is no internet; "
-            f"fetch them on a machine that has it, {BY_HAND}"
-        )
     with locked(folder, name):
-        record = known_record(origin, folder) or begun(origin, folder, name)
+        asked = (origin.revision, *origin.files)
+        if (record := read_record(folder)) is None:  # the revision is on disk before the first file is
+            revision, paths = (None, origin.files) if "://" in origin.place else listing(origin)
+            record = SourceRecord(place=origin.place, asked=asked, revision=revision, paths=paths)
+            write_json(folder / RECORD_FILE, asdict(record))
+        if (record.place, record.asked) != (origin.place, asked):
+            raise DataError(
+                f"{folder}: holds {', '.join(record.paths)} of {record.place} at revision {record.revision}, and "
+                f"another is wanted of {origin.place}; move it away, or give --raw to use it so"
+            )
         for path in record.paths:
             record = with_file(record, origin, folder, path)
     return list(record.files)
@@ -105,47 +97,6 @@ def read_record(folder: Path) -> SourceRecord | None:
         return None
     except (OSError, ValueError):
         raise DataError(f"{path}: is damaged or not Evenhand's; move its folder away and fetch again") from None
-
-
-def known_record(origin: Origin, folder: Path) -> SourceRecord | None:
-    """What an earlier fetch noted. Raises DataError when it was of another place, revision or set of files."""
-    record = read_record(folder)
-    wanted = (origin.place, origin.revision, origin.files)
-    if record and (record.place, record.asked_revision, record.asked_files) != wanted:
-        raise DataError(
-            f"{folder}: holds {', '.join(record.asked_files)} of {record.place} at revision {record.revision}, wanted "
-            f"are {', '.join(origin.files)} of {origin.place} at {origin.revision or 'the newest'}; move the folder "
-            "away, or give --raw to use it so"
-        )
-    return record
-
-
-def is_complete(record: SourceRecord, origin: Origin, folder: Path) -> bool:
-    """Whether all that the origin names is here as recorded. Raises DataError when a pin says otherwise."""
-    for file in record.files:
-        check_sha256(str(folder / file.name), file.sha256, origin.sha256.get(file.name))
-    return len(record.files) == len(record.paths) and all(is_whole(file, folder) for file in record.files)
-
-
-def is_whole(file: SourceFile, folder: Path) -> bool:
-    """Whether the file lies in the folder as it was recorded."""
-    path = folder / file.name
-    return path.is_file() and path.stat().st_size == file.n_bytes and sha256_of(path) == file.sha256
-
-
-def begun(origin: Origin, folder: Path, name: str) -> SourceRecord:
-    """A new record. The revision is on disk before the first file is."""
-    revision, paths = (None, origin.files) if "://" in origin.place else listing(origin)
-    record = SourceRecord(
-        name=name,
-        place=origin.place,
-        asked_files=origin.files,
-        asked_revision=origin.revision,
-        revision=revision,
-        paths=paths,
-    )
-    write_json(folder / RECORD_FILE, asdict(record))
-    return record
 
 
 def listing(origin: Origin) -> tuple[str, tuple[str, ...]]:
@@ -186,8 +137,8 @@ def failures_explained(origin: Origin, address: str) -> Iterator[None]:
             problem = f"access is refused ({status}); {way_in(origin)}"
         elif status >= 500:
             problem = f"the server answered {status}; try later"
-    except httpx.HTTPError as error:
-        problem = f"cannot be reached ({type(error).__name__}); is this machine offline? Else ask again later"
+    except (httpx.HTTPError, ConnectionError) as error:  # the latter where HF_HUB_OFFLINE is set
+        problem = f"cannot be reached ({type(error).__name__}); fetch it on a machine with internet"
     except (KeyError, TypeError, ValueError):  # a web page, or other JSON
         problem = "does not answer as it should; is a proxy between? Try later"
     else:
@@ -198,17 +149,13 @@ def failures_explained(origin: Origin, address: str) -> Iterator[None]:
 def way_in(origin: Origin) -> str:
     """What to do where a publisher refuses access."""
     kind, _, repository = origin.place.partition(":")
-    if kind == "github":
-        return (
-            "GitHub answers strangers 60 times an hour: wait, or set GITHUB_TOKEN to a valid token "
-            "(https://github.com/settings/tokens)"
-        )
-    if kind == "hf":
-        return (
-            f"accept the terms at {origin.terms or f'https://huggingface.co/datasets/{repository}'} with your account, "
-            "make a read token at https://huggingface.co/settings/tokens, set HF_TOKEN to it and run again"
-        )
-    return "look there with a browser"
+    terms = origin.terms or f"https://huggingface.co/datasets/{repository}"
+    ways = {
+        "github": "GitHub answers strangers 60 times an hour: wait, or set GITHUB_TOKEN to a valid token",
+        "hf": f"accept the terms at {terms} with your account, make a read token at "
+        "https://huggingface.co/settings/tokens, set HF_TOKEN to it and run again",
+    }
+    return ways.get(kind, "look there with a browser")
 
 
 def file_address(origin: Origin, revision: str | None, path: str) -> tuple[str, dict[str, str]]:
@@ -255,7 +202,9 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
 
     target = folder / PurePosixPath(path).name
     before = next((file for file in record.files if file.path == path), None)
-    if before and is_whole(before, folder):
+    pin = origin.sha256.get(target.name)
+    if before and target.is_file() and sha256_of(target) == before.sha256:
+        check_sha256(str(target), before.sha256, pin)
         return record
     if before is None and target.exists():
         raise DataError(
@@ -271,7 +220,7 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
             opened.seek(0)
             if opened.read(200).lstrip().lower().startswith((b"<!doctype html", b"<html")):
                 raise ValueError("a web page, of a login say")
-        sha256, pin = sha256_of(partial), origin.sha256.get(target.name)
+        sha256 = sha256_of(partial)
         check_sha256(address, sha256, pin or (before.sha256 if before else None))
         file = SourceFile(
             name=target.name,
@@ -284,9 +233,10 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         # Noted before it is named, so that a process killed in between leaves no file that nobody knows.
-        record = record.with_file(file)
+        files = {known.path: known for known in (*record.files, file)}
+        record = replace(record, files=tuple(files[known] for known in record.paths if known in files))
         write_json(folder / RECORD_FILE, asdict(record))
-    say(f"{record.name}: {file.name}, {file.n_bytes:,} bytes, SHA-256 {file.checksum}", sys.stderr)
+    say(f"{folder.name}: {file.name}, {file.n_bytes:,} bytes, SHA-256 {file.checksum}", sys.stderr)
     return record
 
 
@@ -295,8 +245,7 @@ def check_sha256(where: str, sha256: str, expected: str | None) -> None:
     if expected not in (None, sha256):
         raise DataError(
             f"{where}: has the SHA-256 {sha256}, expected {expected}: it is damaged, or the publisher has changed it. "
-            "Fetch it again; if it stays so, fetch everything into a new folder (--any-revision takes a file that is "
-            "not the release that the benchmark was made from)"
+            "Fetch it again, into a new folder; --any-revision takes another release than the benchmark's"
         )
 
 

@@ -5,8 +5,8 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from evenhand.data_files import AGAIN, DAMAGE, limited_lines, reason
 from evenhand.errors import DataError
-from evenhand.sources.raw_files import AGAIN, DAMAGE, limited_lines, reason
 from evenhand.sources.record_fields import shown
 
 

@@ -26,15 +26,7 @@ from studies.dialdefer.answers import LITTLE_DDS, answer_of
 from studies.dialdefer.calibrate import calibrate_runs
 from studies.dialdefer.measures import CONDITIONS, ERROR, MANY_UNPARSED, UNPARSED, mean_or_none
 from studies.dialdefer.options import DENOMINATORS, DialDeferOptions
-from studies.dialdefer.panels import (
-    BOTH_ORDERS,
-    Judge,
-    JudgedRun,
-    judge_of_run,
-    judged,
-    setting_panels,
-    without_lost,
-)
+from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, judged, setting_panels, without_lost
 from studies.dialdefer.quantities import claims_of
 from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words

@@ -19,15 +19,7 @@ from evenhand.errors import DataError
 from evenhand.files import locked
 from evenhand.terminal import command_parser, say
 from studies.dialdefer import measures
-from studies.dialdefer.panels import (
-    BOTH_ORDERS,
-    JudgedRun,
-    Panel,
-    check_same_items,
-    item_texts,
-    load_run,
-    variant_of,
-)
+from studies.dialdefer.panels import BOTH_ORDERS, JudgedRun, Panel, check_same_items, item_texts, load_run, variant_of
 from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
 from studies.flips import FLIPS_FILE, KIND, LENIENT, Flip, FlipSide, write_flips

@@ -122,11 +122,7 @@ def panels_of(verdicts: Iterable[Verdict], clusters: Mapping[tuple[str, str], st
 
 
 def panel_of(
-    benchmark: str,
-    dataset: str,
-    factors: Factors,
-    verdicts: Sequence[Verdict],
-    clusters: Mapping[tuple[str, str], str],
+    benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[Verdict], clusters: Mapping[tuple[str, str], str]
 ) -> Panel:
     """The panel of verdicts that share dataset and factors."""
     item_ids = tuple(sorted({v.item_id for v in verdicts}))

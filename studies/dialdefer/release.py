@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from evenhand.data_files import line_records
+from evenhand.data_files import rows as json_records
 from evenhand.errors import DataError
 from evenhand.records import digest
-from evenhand.sources.raw_files import json_records, line_records
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.archives import zip_member
 from studies.dialdefer.records import BENCHMARK, Item

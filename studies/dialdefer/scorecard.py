@@ -21,14 +21,7 @@ from evenhand.files import shipped_yaml
 from studies.dialdefer import measures, scores
 from studies.dialdefer.calibrate import under_rules, with_thresholds
 from studies.dialdefer.options import DialDeferOptions
-from studies.dialdefer.panels import (
-    BOTH_ORDERS,
-    MAIN_ROLES,
-    JudgedRun,
-    Panel,
-    variant_of,
-    without_lost,
-)
+from studies.dialdefer.panels import BOTH_ORDERS, MAIN_ROLES, JudgedRun, Panel, variant_of, without_lost
 from studies.dialdefer.quantities import (
     ACC,
     ACC_C1,

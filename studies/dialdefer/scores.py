@@ -17,16 +17,7 @@ from eval.runs import judge_names
 from eval.shift.agreement import NAMES
 from evenhand.errors import DataError
 from studies.dialdefer import measures
-from studies.dialdefer.panels import (
-    MAIN_ROLES,
-    Judge,
-    JudgedRun,
-    Panel,
-    grouped,
-    variant_of,
-    with_c1_of,
-    without_lost,
-)
+from studies.dialdefer.panels import MAIN_ROLES, Judge, JudgedRun, Panel, grouped, variant_of, with_c1_of, without_lost
 from studies.dialdefer.quantities import CHANGED, LEVELS, SCORED, observed, pair_of
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 

@@ -168,12 +168,7 @@ def read_replies(frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     refuse(parsed_rows, "response", is_bad, "must be a text, found {}")
     reply[parsed] = [CHOICES[PARSERS[parser](text)] for text in parsed_rows["response"]]
     is_choice = reply > UNPARSED
-    how = {
-        "error": failed,
-        parser: parsed & is_choice,
-        "unparsed": parsed,
-        "given": is_choice,
-    }
+    how = {"error": failed, parser: parsed & is_choice, "unparsed": parsed, "given": is_choice}
     read = np.select([*how.values()], [*how], "given null")
     reply[failed] = ERROR
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)

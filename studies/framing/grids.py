@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from eval.estimates.resampling import FloatArray
 from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts, reading_shares
@@ -291,6 +290,8 @@ def judged_above(grid: Grid, thresholds: FloatArray) -> Grid:
     """A grid of two answers as thresholds judge it: log-odds (n_items or 1, n_framings, n_orders) above which the first
     answer is given. Without log-odds a reply stays as it was; with a threshold NaN nothing is known.
     """
+    from scipy.special import expit  # where it is needed: scipy takes a while to import
+
     limits = thresholds[:, :, None, :]
     fields, odds = dict(grid.fields), grid.fields["odds"] - limits
     has_odds, is_first = ~np.isnan(odds), np.array([order == GIVEN for order in grid.orders])

@@ -8,17 +8,7 @@ from typing import Any
 import pandas as pd
 
 from eval.runs import PlannedPrompt
-from eval.verdict_files import (
-    Absent,
-    Column,
-    Layout,
-    as_id,
-    one_of,
-    read_rows,
-    refuse,
-    repeat_doubts,
-    texts_of,
-)
+from eval.verdict_files import Absent, Column, Layout, as_id, one_of, read_rows, refuse, repeat_doubts, texts_of
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest

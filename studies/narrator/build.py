@@ -19,10 +19,7 @@ from studies.narrator.splits import SEED, TEST_SHARE, split_by_page
 CONVERTER_VERSION = "v1"  # raised when the same dump would give other conversations
 CONVOKIT = {
     dataset: Origin(place=f"https://zissou.infosci.cornell.edu/convokit/datasets/{name}/", files=(f"{name}.zip",))
-    for dataset, name in {
-        DATASET: "conversations-gone-awry-corpus",
-        CMV: "conversations-gone-awry-cmv-corpus",
-    }.items()
+    for dataset, name in {DATASET: "conversations-gone-awry-corpus", CMV: "conversations-gone-awry-cmv-corpus"}.items()
 }
 EXAMPLES = f"""examples:
   evenhand build narrator --out data/narrator                    downloads ConvoKit's zip from

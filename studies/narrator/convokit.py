@@ -16,9 +16,9 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from evenhand.config import parse_config
+from evenhand.data_files import AGAIN, DAMAGE, decoded, limited_lines, reason
 from evenhand.errors import DataError
 from evenhand.files import parse_lines
-from evenhand.sources.raw_files import AGAIN, DAMAGE, decoded, limited_lines, reason
 from evenhand.sources.record_fields import LONE_SURROGATE, Record, shown
 
 DATASETS = DATASET, CMV = "cga-wiki", "cga-cmv"  # Wikipedia's talk pages, and Reddit's ChangeMyView

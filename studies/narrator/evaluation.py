@@ -21,15 +21,7 @@ from evenhand.errors import DataError
 from studies.narrator import judged_runs, measures, tables
 from studies.narrator.answers import answer_of
 from studies.narrator.judged_runs import POOLED, NarratorRun
-from studies.narrator.measures import (
-    BY_CONVERSATION,
-    DETECTION,
-    Definitions,
-    Levels,
-    Setting,
-    main_order,
-    main_setting,
-)
+from studies.narrator.measures import BY_CONVERSATION, DETECTION, Definitions, Levels, Setting, main_order, main_setting
 from studies.narrator.options import DENOMINATORS, Denominator, NarratorOptions
 from studies.narrator.replies import STATES
 from studies.narrator.tables import ORDER_WORDS, TASK_WORDS

@@ -15,9 +15,7 @@ class NarratorOptions:
     """What the paper leaves open; and the corpus of files of verdicts."""
 
     unparsed: Unparsed = study_option(
-        "excluded",
-        "replies that name no option are excluded (default) or count as wrong",
-        choices=[*DENOMINATORS],
+        "excluded", "replies that name no option are excluded (default) or count as wrong", choices=[*DENOMINATORS]
     )
     detection: Detection = study_option(
         "reply",

@@ -42,15 +42,7 @@ from studies.pluraleval.records import (
     Thread,
     prompt_about,
 )
-from studies.pluraleval.reply_reading import (
-    NOT_ASKED,
-    Read,
-    cluster_in,
-    groups_in,
-    sentence_in,
-    stance_in,
-    strings_in,
-)
+from studies.pluraleval.reply_reading import NOT_ASKED, Read, cluster_in, groups_in, sentence_in, stance_in, strings_in
 from studies.pluraleval.sources import ThreadSpec
 from studies.pluraleval.stepwise import Steps, Stepwise
 

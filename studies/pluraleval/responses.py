@@ -10,15 +10,7 @@ from pydantic import Field
 from evenhand.config import Closed
 from evenhand.records import Message, Prompt, SamplingOverride, answer_schema
 from studies.pluraleval.prompts import TEMPLATE_VERSION, Messages, array, ask, numbered, one_key, templates
-from studies.pluraleval.records import (
-    TASKS,
-    Framing,
-    Pairing,
-    ReferenceSet,
-    ResponseFactors,
-    Task,
-    prompt_about,
-)
+from studies.pluraleval.records import TASKS, Framing, Pairing, ReferenceSet, ResponseFactors, Task, prompt_about
 from studies.pluraleval.sources import ReferenceSpec
 
 N_RANKED = 10  # section 6.2.1

@@ -21,13 +21,7 @@ from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summ
 from studies.pluraleval.observe import MEASURES, JudgedList, Quantity, Values, judged_lists, observed, values_of
 from studies.pluraleval.options import Lists
 from studies.pluraleval.records import ReferenceSet, Reply
-from studies.pluraleval.reply_reading import (
-    choice_in,
-    entailment_in,
-    ranking_in,
-    stance_in,
-    state_rates,
-)
+from studies.pluraleval.reply_reading import choice_in, entailment_in, ranking_in, stance_in, state_rates
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.section import (
     KEY,

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from eval.reading.vocabulary import patterns_in
 from evenhand.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
+from evenhand.data_files import LONGEST, opened
 from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled
-from evenhand.sources.raw_files import LONGEST, opened
 from evenhand.sources.record_fields import LONE_SURROGATE
 from evenhand.terminal import command_parser, say
 from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_hash
@@ -115,11 +115,7 @@ def main(argv: Sequence[str]) -> None:
         raise ConfigError(f"--year {args.year}: write a year such as 2019, or any")
     strata = tuple(map(stratum_in, args.stratum)) or TABLE_2
     year = None if args.year == "any" else int(args.year)
-    build(
-        args.out,
-        args.raw,
-        Wanted(strata=strata, year=year, seed=args.seed, top_level=args.top_level),
-    )
+    build(args.out, args.raw, Wanted(strata=strata, year=year, seed=args.seed, top_level=args.top_level))
     print((args.out / CARD_FILE).read_text(encoding="utf-8"))
 
 

@@ -1,7 +1,6 @@
 """Laws of thresholds on margins."""
 
 import math
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,19 +36,17 @@ MARGINS = st.lists(
         ([-0.5, 0.0, 0.0, 0.5], [-0.5, 0.0, 0.0, 0.5], 0.0),  # accepts half thanks to ties: left alone
     ],
 )
-def test_the_best_threshold_is_found(true: list[float], false: list[float], threshold: float) -> None:
+def test_the_best_threshold_is_found(true, false, threshold):
     assert nearest_threshold([np.array(true), np.array(false)], 0.5) == threshold
 
 
 @given(MARGINS, MARGINS, st.floats(0, 1))
-def test_no_other_threshold_is_nearer_and_it_is_a_finite_number(
-    true: np.ndarray, false: np.ndarray, share: float
-) -> None:
+def test_no_other_threshold_is_nearer_and_it_is_a_finite_number(true, false, share):
     threshold, values = nearest_threshold([true, false], share), {*true, *false}
     assert math.isfinite(threshold)
     assert threshold == 0 or threshold not in values
 
-    def miss(at: float) -> float:
+    def miss(at):
         return abs(sum(shares_above(margins, np.array([at]))[0] for margins in (true, false)) / 2 - share)
 
     others = [t for t in np.arange(-6, 6.5, 0.5) if t == 0 or t not in values]
@@ -57,16 +54,14 @@ def test_no_other_threshold_is_nearer_and_it_is_a_finite_number(
 
 
 @given(MARGINS, st.integers(-4, 4))
-def test_the_shares_of_both_answers_add_up_to_1_also_where_margins_lie_on_the_threshold(
-    margins: np.ndarray, at: int
-) -> None:
+def test_the_shares_of_both_answers_add_up_to_1_also_where_margins_lie_on_the_threshold(margins, at):
     assert shares_above(margins, np.array([at])) + shares_above(-margins, np.array([-at])) == pytest.approx(1)
 
 
 @given(MARGINS, MARGINS, st.sampled_from([DDS, ACCEPTANCE]))
 def test_unknown_margins_are_not_fitted_on_and_the_baseline_stays_where_a_framing_is_to_be_like_it(
-    true: np.ndarray, false: np.ndarray, objective: str
-) -> None:
+    true, false, objective
+):
     margins = {"statement": [true, false], "dialogue": [true + 2, false + 2]}
     with_unknown = {framing: [np.append(kind, math.nan) for kind in kinds] for framing, kinds in margins.items()}
     fits = fits_of(margins, objective, "v1", 15)
@@ -74,13 +69,13 @@ def test_unknown_margins_are_not_fitted_on_and_the_baseline_stays_where_a_framin
     assert objective == ACCEPTANCE or thresholds(fits)["statement", "v1"] == 0
 
 
-def test_a_kind_of_claims_without_margins_is_refused() -> None:
+def test_a_kind_of_claims_without_margins_is_refused():
     with pytest.raises(DataError, match="dialogue: no margins"):
         fits_of({"statement": [np.ones(2)], "dialogue": [np.array([math.nan])]}, DDS, "", 2)
 
 
 @pytest.mark.parametrize("is_here", [True, False])
-def test_items_that_a_model_or_the_one_before_it_was_trained_on_are_counted(is_here: bool, tmp_path: Path) -> None:
+def test_items_that_a_model_or_the_one_before_it_was_trained_on_are_counted(is_here, tmp_path):
     """The judge's last training had others; what it started from was bent on two of three."""
     bases = {"paired": tmp_path / "training" / "bend" / "merged-nf4", "bend": "owner/model"}
     for name, hashes in (("paired", ["d", "e"]), ("bend", ["a", "b"])):
@@ -97,7 +92,7 @@ def test_items_that_a_model_or_the_one_before_it_was_trained_on_are_counted(is_h
     assert training_doubts(SimpleNamespace(config={"model": {"name": "owner/model"}}, path=tmp_path), ["a"]) == []
 
 
-def test_thresholds_of_an_earlier_version_are_refused(tmp_path: Path) -> None:
+def test_thresholds_of_an_earlier_version_are_refused(tmp_path):
     file = tmp_path / "thresholds.json"
     write_json(file, {"test_run": "run", "objective": DDS, "calibrations": [{"variant": "", "c1": 0.0, "c2": 1.0}]})
     with pytest.raises(DataError, match="an earlier version"):

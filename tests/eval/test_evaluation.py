@@ -14,11 +14,11 @@ SHARE = Measure(name="share", unit="%", statistic=lambda means: 100 * means[...,
 FEW = Options(n_draws=50)
 
 
-def judge(name: str, **datasets: list[float]) -> Any:
+def judge(name, **datasets):
     return SimpleNamespace(name=name, datasets=datasets)
 
 
-def observe(run: Any, options: Options) -> list[Block]:
+def observe(run, options):
     parts = {
         dataset: added_up(dataset, [[(f"u{i}", value, 1.0) for i, value in enumerate(values)]])
         for dataset, values in run.datasets.items()
@@ -26,12 +26,12 @@ def observe(run: Any, options: Options) -> list[Block]:
     return [Block(setting={"kind": "a"}, measures=[SHARE], parts=parts, averages={"all": list(parts)})]
 
 
-def test_an_average_is_the_mean_of_its_datasets() -> None:
+def test_an_average_is_the_mean_of_its_datasets():
     rows = observed_scores(observe, {"x": judge("run", one=[1, 1, 0, 0], two=[1, 1, 1, 1, 1, 1])}, FEW)
     assert {row.dataset: row.estimate.value for row in rows} == {"one": 50.0, "two": 100.0, "all": 75.0}
 
 
-def test_changes_are_of_what_both_judges_were_asked() -> None:
+def test_changes_are_of_what_both_judges_were_asked():
     judges = {"x": judge("a", one=[1, 0, 0, 0], two=[1, 1]), "y": judge("b", one=[1, 1, 1, 0], three=[0, 0])}
     changes = observed_changes(observe, judges, FEW)
     assert {(c.dataset, c.datasets): c.change.value for c in changes} == {
@@ -41,13 +41,13 @@ def test_changes_are_of_what_both_judges_were_asked() -> None:
     assert {(c.first, c.second) for c in changes} == {("x", "y")}
 
 
-def test_a_change_is_of_a_figure_where_all_its_values_agree() -> None:
+def test_a_change_is_of_a_figure_where_all_its_values_agree():
     (change, *_) = observed_changes(observe, {"x": judge("a", one=[1, 0]), "y": judge("b", one=[1, 1])}, FEW)
     where = {"kind": "a", "measure": "share", "dataset": "one"}
     assert CardFigure(name="f", words="f", where=where).is_of(change)
     assert not any(CardFigure(name="f", words="f", where={**where, key: "other"}).is_of(change) for key in where)
 
 
-def test_a_study_without_figures_has_no_part_of_a_scorecard() -> None:
+def test_a_study_without_figures_has_no_part_of_a_scorecard():
     with pytest.raises(DataError, match="no part of a scorecard"):
         _ = Evaluation[Any](heading="Why?", words="", verdicts=lambda run: {}).own_card

@@ -2,9 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
@@ -16,16 +13,13 @@ from evenhand.completions import read_answers
 from evenhand.config import read_yaml
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_json, write_jsonl
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
-Sample = dict[str, Any]
 
-
-def by_length(prompt: Prompt) -> dict[str, Any]:
+def by_length(prompt):
     """Log-probabilities that hang on the prompt: a judge with margins and options."""
     n = sum(len(message.content) for message in prompt.messages)
     odds = {answer: 1.5 ** (n * (place + 3) % 7) for place, answer in enumerate(prompt.answer_space)}
@@ -33,7 +27,7 @@ def by_length(prompt: Prompt) -> dict[str, Any]:
     return {"text": max(logs, key=lambda answer: logs[answer]), "finish_reason": "stop", "answer_logprobs": logs}
 
 
-def asked(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+def asked(root, name, monkeypatch):
     """A finished run, answered without any harness."""
     if name == "shift":
         return run_of(root, study(claims(root / "items.jsonl", 6)), planted(1, defers=0.5), monkeypatch)
@@ -50,12 +44,12 @@ def asked(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     return sample(parse_sampling_config(tree, "config"))
 
 
-def inspect_samples(prompts: list[Sample], run: Path) -> list[Sample]:
+def inspect_samples(prompts, run):
     """The samples of a log of inspect that holds a run's replies."""
     replies, samples = read_answers(run).without_errors, []
     for prompt in prompts:
         reply = replies[prompt["evenhand"]["prompt_hash"]][0]
-        choice: Sample = {"message": {"role": "assistant", "content": reply.text}, "stop_reason": "stop"}
+        choice = {"message": {"role": "assistant", "content": reply.text}, "stop_reason": "stop"}
         if reply.answer_logprobs:
             listed = [{"token": f"Ġ{token}", "logprob": p} for token, p in reply.answer_logprobs.items()]
             choice["logprobs"] = {"content": [{**listed[-1], "top_logprobs": listed}]}
@@ -67,7 +61,7 @@ def inspect_samples(prompts: list[Sample], run: Path) -> list[Sample]:
     return samples
 
 
-def inspect_log(path: Path, exported: Path, samples: list[Sample]) -> Path:
+def inspect_log(path, exported, samples):
     """A log of inspect, in either format."""
     task = json.loads((exported / "task.json").read_text())
     header = {"eval": {"model": "scripted", "task": "t", "metadata": {"evenhand": task}}}
@@ -80,13 +74,13 @@ def inspect_log(path: Path, exported: Path, samples: list[Sample]) -> Path:
     return path
 
 
-def lm_eval_log(path: Path, exported: Path, prompts: list[Sample], run: Path) -> Path:
+def lm_eval_log(path, exported, prompts, run):
     """A log of lm-eval with its results beside it."""
     replies, samples = read_answers(run).without_errors, []
     for prompt in prompts:
         own, texts = prompt["evenhand"], {message["role"]: message["content"] for message in prompt["messages"]}
         reply = replies[own["prompt_hash"]][0]
-        given: list[Any] = [reply.text]
+        given = [reply.text]
         if logs := reply.answer_logprobs:
             given = [[repr(logs[answer]), "False"] for answer in own["answers"]]
         doc = {"system": "", **texts, "evenhand": json.dumps(own)}
@@ -99,7 +93,7 @@ def lm_eval_log(path: Path, exported: Path, prompts: list[Sample], run: Path) ->
     return path / "samples_t_2026.jsonl"
 
 
-def scores(source: Path, out: Path, *words: str) -> list[tuple[Any, ...]]:
+def scores(source, out, *words):
     """Every score of a source, without its names."""
     score_main([str(source), "--out", str(out), "--draws", "50", *words])
     rows = json.loads((out / "scores.json").read_text())
@@ -108,9 +102,7 @@ def scores(source: Path, out: Path, *words: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("name", ["dds", "shift", "pr"])
 @pytest.mark.parametrize("kind", [".json", ".eval", "lm-eval"])
-def test_a_log_is_scored_as_the_run_whose_replies_it_holds(
-    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_is_scored_as_the_run_whose_replies_it_holds(name, kind, tmp_path, monkeypatch):
     run, harness, exported = asked(tmp_path, name, monkeypatch), kind.strip("."), tmp_path / "task"
     if name == "pr" and kind != "lm-eval":
         with pytest.raises(ConfigError, match="options"):
@@ -137,18 +129,16 @@ def test_a_log_is_scored_as_the_run_whose_replies_it_holds(
         )
 
 
-def dropped(samples: list[Sample]) -> None:
+def dropped(samples):
     del samples[1:]
 
 
-def reworded(samples: list[Sample]) -> None:
+def reworded(samples):
     samples[2]["messages"][0]["content"] += " Think hard."
 
 
 @pytest.mark.parametrize(("change", "problem"), [(dropped, "no item has all"), (reworded, "shown another one")])
-def test_a_log_of_other_prompts_or_of_no_whole_item_is_refused(
-    change: Callable[[list[Sample]], None], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_of_other_prompts_or_of_no_whole_item_is_refused(change, problem, tmp_path, monkeypatch):
     run, exported = asked(tmp_path, "dds", monkeypatch), tmp_path / "task"
     export_main(["inspect", str(run / "config.yaml"), "--out", str(exported)])
     prompts = [json.loads(line) for line in (exported / "prompts.jsonl").read_text().splitlines()]
@@ -158,7 +148,7 @@ def test_a_log_of_other_prompts_or_of_no_whole_item_is_refused(
         score_main([str(inspect_log(tmp_path / "log.json", exported, samples))])
 
 
-def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_path: Path) -> None:
+def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_path):
     """lm-eval's choices as DialDefer's verdicts: DDS 100 (accepts the false claim as a speaker's alone)."""
     samples = [
         {
@@ -187,7 +177,7 @@ def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_pa
     assert {row["value"] for row in rows if row["measure"] == "dds"} == {100.0}
 
 
-def exported_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, list[Sample]]:
+def exported_samples(tmp_path, monkeypatch):
     """An exported task of 6 items, and the samples of a log of it."""
     run = asked(tmp_path, "shift", monkeypatch)
     export_main(["inspect", str(run / "config.yaml"), "--out", str(tmp_path / "task")])
@@ -195,9 +185,7 @@ def exported_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[P
     return tmp_path / "task", inspect_samples(prompts, run)
 
 
-def test_epochs_are_samples_and_items_with_a_failed_sample_are_left_out_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_epochs_are_samples_and_items_with_a_failed_sample_are_left_out_and_counted(tmp_path, monkeypatch, capsys):
     exported, samples = exported_samples(tmp_path, monkeypatch)
     twice = [{**sample, "epoch": epoch} for epoch in (1, 2) for sample in samples]
     twice[3] |= {"error": {"message": "provider failed"}, "output": {"choices": []}}
@@ -211,9 +199,7 @@ def test_epochs_are_samples_and_items_with_a_failed_sample_are_left_out_and_coun
     assert read_yaml(run / "config.yaml")["sampling"]["n"] == 2
 
 
-def test_a_run_says_what_the_harness_did_and_logs_stand_where_they_were_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_says_what_the_harness_did_and_logs_stand_where_they_were_named(tmp_path, monkeypatch):
     exported, samples = exported_samples(tmp_path, monkeypatch)
     logs = [inspect_log(tmp_path / f"{name}.json", exported, samples) for name in ("base", "after")]
     changed = json.loads(logs[1].read_text())
@@ -233,7 +219,7 @@ def test_a_run_says_what_the_harness_did_and_logs_stand_where_they_were_named(
     )  # fmt: skip
 
 
-def test_arguments_of_lm_eval_may_be_a_list_and_say_how_replies_were_drawn(tmp_path: Path) -> None:
+def test_arguments_of_lm_eval_may_be_a_list_and_say_how_replies_were_drawn(tmp_path):
     sample = {"doc": {}, "resps": [], "filtered_resps": [["-1.0", "True"], ["-2.0", "False"]]}
     named = {f"gen_args_{i}": {"arg_0": "?", "arg_1": answer} for i, answer in enumerate((" yes", " no"))}
     for arguments in (named, [["?", " yes"], ["?", " no"]]):
@@ -246,7 +232,7 @@ def test_arguments_of_lm_eval_may_be_a_list_and_say_how_replies_were_drawn(tmp_p
     assert read_log(tmp_path / "samples_t_1.jsonl").sampling == {"temperature": 0.0, "max_tokens": 64}
 
 
-def test_a_log_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
+def test_a_log_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
     with ZipFile(tmp_path / "log.eval", "w", ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps({"eval": {"model": "m", "task": "t"}}))
         archive.writestr("samples/1.json", b"{" + b" " * (1 << 23) + b"}")

@@ -4,50 +4,49 @@ import csv
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eval.__main__ import report_main, score_main
 from eval.mappings import SHIPPED
+from evenhand.config import parse_yaml
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_json, write_jsonl
 from tests.made.made_verdicts import write
 from tests.made.places import ROOT, SHARED
 
-Rows = list[dict[str, Any]]
 JUDGEMENT = {"judgment": {"judge_model": "m"}}
 PAIR = {"question_id": 81, "model_1": "m1", "model_2": "m2", "judge": ["gpt-4", "pair-v2"]}
 SCORED = {"id": "a", "epoch": 1, "scores": {"match": {"value": "C"}}, "output": {"choices": []}}
 
 
-def rows_of(source: Path, *words: str) -> Rows:
+def rows_of(source, *words):
     """What a mapping makes of a file."""
     out = source.parent / "out"
     score_main([str(source), "--out", str(out), "--draws", "20", *words])
     return [json.loads(line) for line in (out / "verdicts.jsonl").read_text().splitlines()]
 
 
-def values_of(source: Path) -> dict[tuple[str, str], float]:
+def values_of(source):
     """(framing, measure) → its value over all groups."""
     rows = json.loads((source.parent / "out" / "scores.json").read_text())
     return {(row["framing"], row["measure"]): row["value"] for row in rows if row["group"] == "(all)"}
 
 
-def lm_samples(path: Path, *samples: dict[str, Any]) -> Path:
+def lm_samples(path, *samples):
     """A file of samples as lm-eval writes it, without its results."""
     keys = {"target": 0, "arguments": [["Q", " yes"], ["Q", " no"]], "resps": [["x"]], "filtered_resps": ["x"]}
     write_jsonl(path, [{"doc_id": i, "doc": {}, **keys, **sample} for i, sample in enumerate(samples)])
     return path
 
 
-def inspect_log(path: Path, *samples: dict[str, Any]) -> Path:
+def inspect_log(path, *samples):
     """A log of inspect of a task that nobody here exported."""
     write_json(path, {"version": 2, "status": "success", "eval": {"model": "m", "task": "t"}, "samples": samples})
     return path
 
 
-def test_mt_bench_names_models_whatever_their_order_and_an_error_is_unparsed(tmp_path: Path) -> None:
+def test_mt_bench_names_models_whatever_their_order_and_an_error_is_unparsed(tmp_path):
     judged = [
         {**PAIR, "g1_winner": "model_1", "g2_winner": "tie", "turn": 1},
         {**PAIR, "g1_winner": "model_2", "g2_winner": "error", "turn": 2},
@@ -61,9 +60,7 @@ def test_mt_bench_names_models_whatever_their_order_and_an_error_is_unparsed(tmp
     assert (values["judged", "value"], values["judged", "unread"]) == (25.0, 25.0)
 
 
-def test_judgebenchs_second_judgment_is_of_exchanged_responses_and_a_failed_one_leaves_its_pair_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_judgebenchs_second_judgment_is_of_exchanged_responses_and_a_failed_one_leaves_its_pair_out(tmp_path, capsys):
     decisions = {"p1": ("A>B", "B>A"), "p2": ("A=B", "B>A"), "p3": ("A>B", None)}
     records = [
         {"pair_id": pair, "label": label, "judgments": [d and {**JUDGEMENT, "decision": d} for d in decisions[pair]]}
@@ -78,9 +75,7 @@ def test_judgebenchs_second_judgment_is_of_exchanged_responses_and_a_failed_one_
     assert "1 records failed; their 1 items are left out" in capsys.readouterr().out
 
 
-def test_what_failed_leaves_the_items_of_its_own_model_out_as_far_as_it_names_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_failed_leaves_the_items_of_its_own_model_out_as_far_as_it_names_them(tmp_path, capsys):
     judgments = {("m", "1"): [JUDGEMENT, None], ("m", "2"): [], ("m", "3"): [JUDGEMENT] * 2, ("n", "1"): [JUDGEMENT]}
     records = [
         {"pair_id": pair, "label": "A>B", "judge_name": judge}
@@ -103,7 +98,7 @@ def test_what_failed_leaves_the_items_of_its_own_model_out_as_far_as_it_names_th
     assert "1 items are left out, for every model" in capsys.readouterr().out
 
 
-def test_a_file_is_called_without_its_format_alone_and_is_not_replaced(tmp_path: Path) -> None:
+def test_a_file_is_called_without_its_format_alone_and_is_not_replaced(tmp_path):
     (tmp_path / "m.yaml").write_text(f"{MAPPING}\n".replace("columns: {", 'columns: {model: "{{ file }}", '))
     words = ["--mapping", str(tmp_path / "m.yaml"), "--out", str(tmp_path / "out")]
     sources = [write(tmp_path / f"gpt-4.{i}.jsonl{gz}", RECORDS[i:]) for i, gz in ((0, ""), (1, ".gz"))]
@@ -116,7 +111,7 @@ def test_a_file_is_called_without_its_format_alone_and_is_not_replaced(tmp_path:
     assert written.read_bytes() == before
 
 
-def test_a_field_whose_name_has_a_space_is_reached_as_in_studies(tmp_path: Path) -> None:
+def test_a_field_whose_name_has_a_space_is_reached_as_in_studies(tmp_path):
     rows = [{"Nr.": i, "Rater 1": str(i % 2), "p": framing} for i in range(10) for framing in ("plain", "user")]
     columns = {
         "item_id": "{{ item['Nr.'] }}",
@@ -129,7 +124,7 @@ def test_a_field_whose_name_has_a_space_is_reached_as_in_studies(tmp_path: Path)
     assert [(row["item_id"], row["answer"]) for row in made[:4]] == [("0", "0"), ("0", "0"), ("1", "1"), ("1", "1")]
 
 
-def test_alpacaevals_preferences_are_outputs_ties_and_weights(tmp_path: Path) -> None:
+def test_alpacaevals_preferences_are_outputs_ties_and_weights(tmp_path):
     preferences = [1.0, 2, 1.5, 0, 1.93, None, "1", math.nan, "", "n/a"]
     pair = {"generator_1": "base", "generator_2": "ours", "annotator": "judge"}
     write_json(
@@ -142,10 +137,10 @@ def test_alpacaevals_preferences_are_outputs_ties_and_weights(tmp_path: Path) ->
     assert {(row["model"], row["dataset"]) for row in rows} == {("judge", "ours and base")}
 
 
-def test_an_openai_batch_is_read_by_our_reader_and_needs_to_know_the_answers(tmp_path: Path) -> None:
+def test_an_openai_batch_is_read_by_our_reader_and_needs_to_know_the_answers(tmp_path):
     failed = {"custom_id": "q3|plain", "response": None, "error": {"code": "expired"}}
     replies = {"q1|plain": "[[A]]", "q1|expert": "A is short. [[B]]", "q2|plain": "[[A]]", "q2|expert": "I like both."}
-    records: Rows = [
+    records = [
         {"custom_id": key, "response": {"status_code": 200, "body": {"model": "m", "choices": [{"message": message}]}}}
         for key, text in replies.items()
         for message in [{"role": "assistant", "content": text}]
@@ -159,7 +154,7 @@ def test_an_openai_batch_is_read_by_our_reader_and_needs_to_know_the_answers(tmp
     assert (values["plain", "value"], values["expert", "value"], values["expert", "unread"]) == (100.0, 0.0, 50.0)
 
 
-def test_promptfoos_prompts_are_framings_and_its_outputs_can_be_read_instead(tmp_path: Path) -> None:
+def test_promptfoos_prompts_are_framings_and_its_outputs_can_be_read_instead(tmp_path):
     results = [
         {"promptIdx": i, "testIdx": test, "provider": {"id": "openai:m"}, "vars": {}, "success": i == 0}
         | {"response": {"output": "12"[i]}, "failureReason": 2 * (test == 2)}
@@ -184,7 +179,7 @@ def test_promptfoos_prompts_are_framings_and_its_outputs_can_be_read_instead(tmp
     assert values_of(source)["prompt 1", "shift"] == 100.0
 
 
-def test_samples_of_lm_eval_without_their_results_are_scored_or_these_are_named(tmp_path: Path) -> None:
+def test_samples_of_lm_eval_without_their_results_are_scored_or_these_are_named(tmp_path):
     source = lm_samples(
         tmp_path / "samples_t_2026.jsonl", {"acc": 1.0}, {"acc": 0.0}, {"exact_match": 1}, {"acc": None}
     )
@@ -195,7 +190,7 @@ def test_samples_of_lm_eval_without_their_results_are_scored_or_these_are_named(
         score_main([str(source), "--out", str(tmp_path / "out")])
 
 
-def test_which_filter_counts_is_asked(tmp_path: Path) -> None:
+def test_which_filter_counts_is_asked(tmp_path):
     filters = [{"doc_id": 0, "filter": name, "acc": acc} for name, acc in (("strict", 0), ("flexible", 1))]
     source = lm_samples(tmp_path / "samples_t_2026.jsonl", *filters)
     with pytest.raises(DataError, match="--set \"where=filter == 'strict'\""):
@@ -204,9 +199,7 @@ def test_which_filter_counts_is_asked(tmp_path: Path) -> None:
     assert row["answer"] == "right"
 
 
-def test_a_log_of_inspect_has_epochs_as_samples_failed_ones_left_out_and_copies_folded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_of_inspect_has_epochs_as_samples_failed_ones_left_out_and_copies_folded(tmp_path, capsys):
     failed = [{"id": "b", "epoch": 1, "scores": None}, {**SCORED, "id": "b", "epoch": 2}]
     failed += [{"id": "c", "epoch": 1, "error": {"message": "x"}}]
     wrong = {**SCORED, "epoch": 2, "scores": {"match": {"value": "I"}}}
@@ -222,7 +215,7 @@ def test_a_log_of_inspect_has_epochs_as_samples_failed_ones_left_out_and_copies_
         rows_of(source, "--mapping", "inspect")
 
 
-RECORDS: Rows = [
+RECORDS = [
     {"n": i, "kind": kind, "said": said, "skip": "x" if i == 3 else ""}
     for i in range(4)
     for kind, said in (("pressed", "B>A" if i else "A>B"), ("asked", "A>B"))
@@ -236,7 +229,7 @@ columns: {item_id: "{{ n }}", framing: "{{ kind }}", answers: [first, second], a
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.ndjson", "r.json", "r.csv", "r.tsv", "r.parquet", "r.jsonl.gz"])
-def test_every_format_gives_the_same_rows(name: str, tmp_path: Path) -> None:
+def test_every_format_gives_the_same_rows(name, tmp_path):
     (tmp_path / "m.yaml").write_text(MAPPING)
     source = tmp_path / name
     if name == "r.json":
@@ -257,7 +250,7 @@ def test_every_format_gives_the_same_rows(name: str, tmp_path: Path) -> None:
     assert values_of(source)["asked", "shift"] == pytest.approx(200 / 3)
 
 
-def test_rows_that_lie_deeper_are_asked_about_and_read_at_their_key_without_a_mapping(tmp_path: Path) -> None:
+def test_rows_that_lie_deeper_are_asked_about_and_read_at_their_key_without_a_mapping(tmp_path):
     kept = {"item_id": 1, "answers": ["yes", "no"], "eval": {"score": 1}}  # `eval` of a row makes no log of inspect
     rows = [{**kept, "framing": f, "answer": a} for f, a in (("p", "ja"), ("e", "no"))]
     write_json(tmp_path / "w.json", {"data": rows})
@@ -267,7 +260,7 @@ def test_rows_that_lie_deeper_are_asked_about_and_read_at_their_key_without_a_ma
     assert values_of(tmp_path / "w.json")["e", "shift"] == -100.0
 
 
-def test_what_would_do_nothing_is_refused(tmp_path: Path) -> None:
+def test_what_would_do_nothing_is_refused(tmp_path):
     source = write(tmp_path / "r.jsonl", RECORDS)
     (tmp_path / "m.yaml").write_text(MAPPING)
     known = ["--mapping", str(tmp_path / "m.yaml")]
@@ -293,7 +286,7 @@ def test_what_would_do_nothing_is_refused(tmp_path: Path) -> None:
         score_main([str(source), str(write(tmp_path / "s.jsonl", RECORDS)), "--out", str(tmp_path / "o"), *known])
 
 
-def test_a_file_has_no_advice_for_a_run_of_ours(tmp_path: Path) -> None:
+def test_a_file_has_no_advice_for_a_run_of_ours(tmp_path):
     (tmp_path / "m.yaml").write_text(MAPPING)
     source, report = write(tmp_path / "r.csv", RECORDS), tmp_path / "report"
     report_main([str(source), "--out", str(report), "--draws", "20", "--mapping", str(tmp_path / "m.yaml")])
@@ -301,44 +294,14 @@ def test_a_file_has_no_advice_for_a_run_of_ours(tmp_path: Path) -> None:
     assert [word for word in ("sampling.", "verdict margin", "orders: both", "evenhand sample") if word in page] == []
 
 
-def test_help_and_docs_name_every_shipped_mapping() -> None:
+def test_help_and_docs_name_every_shipped_mapping():
     options, page = ((ROOT / name).read_text() for name in ("eval/options.yaml", "docs/verdict-files.md"))
     shipped = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
     assert len(shipped) == 7
     assert [name for name in shipped if name not in " ".join(options.split()) or f"`{name}`" not in page] == []
 
 
-BATCH = ["--mapping", "openai-batch"]
-CASES: list[tuple[str, list[str], tuple[str, str], float]] = [
-    ("data/scale_neg.csv", [], ("mine", "shift"), 1.0),
-    ("data/scale_pos.csv", [], ("mine", "shift"), 1.0),
-    ("data/tie_place.csv", [], ("f", "first"), 100.0),
-    ("data/notie_place.csv", [], ("f", "first"), 100.0),
-    ("data/vtf.jsonl", [], ("e", "shift"), -100.0),
-    ("data/vfl.jsonl", [], ("e", "shift"), 1.0),
-    ("data/vlist.jsonl", [], ("e", "shift"), -100.0),
-    ("data/v.tsv", [], ("p", "value"), 100.0),
-    ("data/vblank.csv", [], ("e", "shift"), -100.0),
-    ("data/plain.jsonl", ["--mapping", "data/plainmap.yaml"], ("f", "value"), 100.0),
-    ("data/mtbench_pair.jsonl", ["--mapping", "mt-bench-judgments"], ("judged", "value"), 25.0),
-    ("data/jb_tiny.jsonl", ["--mapping", "judgebench-outputs"], ("judged", "right"), 50.0),
-    (
-        "data/openai_batch.jsonl",
-        ["--mapping", "openai-batch", "--set", "columns.answers=1|2"],
-        ("expert", "value"),
-        100,
-    ),
-    ("data/promptfoo.json", ["--mapping", "promptfoo"], ("prompt 0", "value"), 100.0),
-    ("data/lm_samples_alone.jsonl", ["--mapping", "lm-eval"], ("lm_samples", "value"), 50.0),
-    (
-        "bugs/lmeval/samples_mine_2026-01-01T00-00-00.jsonl",
-        ["--mapping", "bugs/lmeval/mapping.yaml", "--set", "where=filter == 'flexible'"],
-        ("pressed", "shift"),
-        -25.0,
-    ),
-    ("bugs/epochs2.json", [], ("statement", "value"), 40.625),
-    ("bugs/errors.json", [], ("statement", "value"), 50.0),
-]
+CASES = parse_yaml(Path(__file__).with_name("cases.yaml").read_text())
 RENAMED = {
     '"format": "chat"': '"chat_template": true',
     '"hang_limit_s"': '"stall_timeout_s"',
@@ -347,9 +310,7 @@ RENAMED = {
 
 
 @pytest.mark.parametrize(("name", "words", "key", "value"), CASES, ids=[name for name, *_ in CASES])
-def test_a_case_that_failed_gives_what_it_must(
-    name: str, words: list[str], key: tuple[str, str], value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_case_that_failed_gives_what_it_must(name, words, key, value, tmp_path, monkeypatch):
     cases = SHARED / "cases"
     if not cases.is_dir():
         pytest.skip("the cases lie beside the checkout")
@@ -360,4 +321,4 @@ def test_a_case_that_failed_gives_what_it_must(
         text = text.replace(old, new)
     source.write_text(text)
     score_main([str(source), *words, "--draws", "20", "--out", str(tmp_path / "out")])
-    assert values_of(source)[key] == pytest.approx(value)
+    assert values_of(source)[*key] == pytest.approx(value)

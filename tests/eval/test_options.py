@@ -16,16 +16,14 @@ from tests.made.made_runs import made_items, make_run, say
 @pytest.mark.parametrize(
     ("old", "new"), [("--denominator=answered", "--unparsed wrong"), ("--beside=base=run", "--with")]
 )
-def test_an_old_spelling_ends_with_code_2_and_names_the_new_one(
-    old: str, new: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_old_spelling_ends_with_code_2_and_names_the_new_one(old, new, capsys):
     with pytest.raises(SystemExit) as ended:
         verb_options("scorecard", ["base", old])
     assert ended.value.code == 2
     assert f"{old.partition('=')[0]} is now {new}" in capsys.readouterr().err
 
 
-def test_unparsed_replies_are_excluded_in_every_study_unless_they_are_to_count_as_wrong() -> None:
+def test_unparsed_replies_are_excluded_in_every_study_unless_they_are_to_count_as_wrong():
     options = verb_options("report", ["run"])
     assert options.of(DialDeferOptions).denominator == "answered"
     assert options.of(NarratorOptions).unparsed == "excluded"
@@ -33,13 +31,13 @@ def test_unparsed_replies_are_excluded_in_every_study_unless_they_are_to_count_a
     assert options.of(DialDeferOptions).denominator == "published"
 
 
-def test_an_option_of_another_study_is_refused(tmp_path: Path) -> None:
+def test_an_option_of_another_study_is_refused(tmp_path):
     run = make_run(tmp_path, lambda prompt: say(1), items=made_items("truthfulqa", 2))
     with pytest.raises(DataError, match="--detection is an option of other studies"):
         score_main([str(run), "--detection", "share"])
 
 
-def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path) -> None:
+def test_an_option_that_would_do_nothing_is_refused(tmp_path):
     run = str(make_run(tmp_path, lambda prompt: say(1), items=made_items("truthfulqa", 2)))
     for words in ([run, "--side-by-side"], [run, "--allow-differences"], ["v.csv", "--side-by-side", "--out", "o"]):
         with pytest.raises(DataError, match="would do nothing"):
@@ -48,7 +46,7 @@ def test_an_option_that_would_do_nothing_is_refused(tmp_path: Path) -> None:
         score_main([run, "--baseline", "c1_true"])
 
 
-def test_the_first_run_is_the_base_unless_they_stand_side_by_side_or_are_files() -> None:
+def test_the_first_run_is_the_base_unless_they_stand_side_by_side_or_are_files():
     options = verb_options("compare", ["a", "b", "c", "--draws", "7", "--seed", "3"])
     assert options.sources == (Path("a"), Path("b"), Path("c"))
     assert options.drawing == Drawing(n_draws=7, seed=3)

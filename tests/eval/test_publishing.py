@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from huggingface_hub import ModelCard
@@ -15,7 +14,7 @@ FEW = ("--draws", "20")
 
 
 @pytest.fixture
-def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def verdicts(tmp_path, monkeypatch):
     """A file on the Hub, which is a folder here; its address."""
     rows = [
         {"model": "j", "dataset": "mine", "item_id": f"i{i}", "condition": condition, "choice": 1 if i < n else 2}
@@ -25,7 +24,7 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "org" / "name" / "a").mkdir(parents=True)
     (tmp_path / "org" / "name" / "a" / "v.jsonl").write_text("\n".join(map(json.dumps, rows)))
 
-    def fetched(repo: str, path: str, *, repo_type: str, revision: str) -> str:
+    def fetched(repo, path, *, repo_type, revision):
         assert (repo_type, revision) == ("dataset", "main")
         return str(tmp_path / repo / path)
 
@@ -54,9 +53,7 @@ def verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("dds > x", "write MEASURE.low > 10"),
     ],
 )
-def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_decided_with_5(
-    condition: str, ends: int | str | None, verdicts: str
-) -> None:
+def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_decided_with_5(condition, ends, verdicts):
     words = [verdicts, "--out", "out", *FEW, "--fail-if", "dds.value > 100", "--fail-if", condition]
     if isinstance(ends, str):
         with pytest.raises(DataError, match=ends):
@@ -73,9 +70,7 @@ def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_decided_with
 @pytest.mark.parametrize(
     ("condition", "ends"), [("dds.value > 30", 4), ("dds.value > 55", 5), ("dds.value > 71", None)]
 )
-def test_a_condition_must_hold_however_unparsed_replies_are_counted(
-    condition: str, ends: int, verdicts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_condition_must_hold_however_unparsed_replies_are_counted(condition, ends, verdicts, tmp_path, capsys):
     """Of the ten replies behind a false claim one is lost: DDS is +59, or +50 or +60."""
     file = tmp_path / "org" / "name" / "a" / "v.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()]
@@ -92,7 +87,7 @@ def test_a_condition_must_hold_however_unparsed_replies_are_counted(
     assert (said in " ".join(capsys.readouterr().err.split())) is (ends == 5)
 
 
-def test_a_condition_is_about_every_run_and_not_about_groups_and_placebos_that_it_does_not_name(tmp_path: Path) -> None:
+def test_a_condition_is_about_every_run_and_not_about_groups_and_placebos_that_it_does_not_name(tmp_path):
     """The placebo raises the share by 100, the friend by 0."""
     rows = [
         {"item_id": i, "framing": framing, "answers": "yes|no", "answer": "yes" if framing == "placebo 1" else "no"}
@@ -102,7 +97,7 @@ def test_a_condition_is_about_every_run_and_not_about_groups_and_placebos_that_i
     path = tmp_path / "v.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
 
-    def ends(condition: str) -> Any:
+    def ends(condition):
         try:
             score_main([str(path), "--out", str(tmp_path / "out"), *FEW, "--fail-if", condition])
         except SystemExit as ended:
@@ -114,7 +109,7 @@ def test_a_condition_is_about_every_run_and_not_about_groups_and_placebos_that_i
     assert ends('framing="my friend" shift.value >= 0') == 4
 
 
-def test_a_card_s_metadata_hold_the_scores_once_beside_those_of_others(verdicts: str, tmp_path: Path) -> None:
+def test_a_card_s_metadata_hold_the_scores_once_beside_those_of_others(verdicts, tmp_path):
     card = tmp_path / "judge" / "README.md"
     card.parent.mkdir()
     other = "  - task: {type: x}\n    dataset: {type: d, name: d}\n    metrics: [{type: acc, value: 1}]\n"
@@ -131,23 +126,21 @@ def test_a_card_s_metadata_hold_the_scores_once_beside_those_of_others(verdicts:
     assert card.read_text().endswith("# A judge\n")
 
 
-def test_a_tracker_s_run_is_called_as_the_scores_and_has_their_values(
-    verdicts: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tracker_s_run_is_called_as_the_scores_and_has_their_values(verdicts, monkeypatch):
     from accelerate import tracking
 
-    logged: dict[str, Any] = {}
+    logged = {}
 
     class Tracker:
-        def __init__(self, project: str, **words: str) -> None:
+        def __init__(self, project, **words):
             logged.update(words, project=project)
 
-        def start(self) -> None: ...
+        def start(self): ...
 
-        def log(self, values: dict[str, float], step: int) -> None:
+        def log(self, values, step):
             logged.update(values, step=step)
 
-        def finish(self) -> None:
+        def finish(self):
             logged["finished"] = True
 
     monkeypatch.setitem(tracking.LOGGER_TYPE_TO_CLASS, "mlflow", Tracker)

@@ -5,9 +5,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -40,7 +38,7 @@ CASES = [
 ]
 
 
-def run_harness(harness: str, name: str) -> Path:
+def run_harness(harness, name):
     """The log of a task in the folder `task`."""
     model = embedded_model_path()
     words = {
@@ -56,12 +54,12 @@ def run_harness(harness: str, name: str) -> Path:
     return log
 
 
-def ordered(values: Iterable[float | None]) -> list[float]:
+def ordered(values):
     """From the lowest on; those that are not known last."""
     return sorted((math.nan if value is None else value for value in values), key=lambda v: (math.isnan(v), v))
 
 
-def printed_by(harness: str, log: Path) -> list[float]:
+def printed_by(harness, log):
     """The figures that the harness itself has worked out."""
     if harness == INSPECT:
         dump = subprocess.run([BIN / "inspect", "log", "dump", log], capture_output=True, text=True, check=True).stdout
@@ -75,18 +73,18 @@ def printed_by(harness: str, log: Path) -> list[float]:
     return ordered(of_task[f"{name},none"] for name in task["figures"])
 
 
-def headline(study: str, source: Path) -> list[float]:
+def headline(study, source):
     """The same figures in scores.json of `evenhand score`."""
     score_main([str(source), "--out", "scores", "--draws", "50"])
-    rows: list[dict[str, Any]] = json.loads(Path("scores/scores.json").read_text())
+    rows = json.loads(Path("scores/scores.json").read_text())
     wanted = evaluation_of(study).headline
     return ordered(row["value"] for row in rows if all(row.get(name) == value for name, value in wanted.items()))
 
 
 @pytest.mark.parametrize(("harness", "study", "words"), CASES)
 def test_a_real_harness_asks_our_prompts_and_prints_the_figures_that_score_prints_of_its_log(
-    harness: str, study: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    harness, study, words, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     init_main(["mine"])
     export_main([harness, *words, "name=task", "--out", "task"])
@@ -121,9 +119,7 @@ QUESTIONS = [("Is ice cold?", "cold", "hot"), ("How many legs has a spider?", "e
 QUESTIONS += [("Which is larger?", "the sun", "the moon"), ("What do bees make?", "honey", "milk")]
 
 
-def test_a_task_that_nobody_here_wrote_is_scored_through_the_mapping_of_the_docs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_that_nobody_here_wrote_is_scored_through_the_mapping_of_the_docs(tmp_path, monkeypatch):
     """inspect_evals' sycophancy on questions of ours: our shift is the difference of two figures that it prints."""
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import get_model

@@ -1,9 +1,6 @@
 """A run and its re-run: the shares of verdicts and replies that differ, counted by prompt and condition."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -13,11 +10,10 @@ from eval.estimates.resampling import wilson_interval
 from eval.evaluation import evaluation_of
 from eval.reruns import differing, flip_row, is_rerun, rerun_rates
 from eval.runs import load_finished
-from evenhand.records import Prompt
 from evenhand.run_directory import read_plan_lines
 from inference.config import parse_sampling_config
 from inference.sampling import sample
-from tests.made.framing_runs import Judge, claims, run_of, study
+from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean, made_items, make_run
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
@@ -25,16 +21,16 @@ N_ITEMS = 10
 ITEMS = made_items("bbq", 3)
 
 
-def accepts(_: Prompt) -> dict[str, Any]:
+def accepts(_):
     return lean(1.0)
 
 
-def rows_of(first: dict[Any, Any], again: dict[Any, Any], *groups: set[str]) -> list[dict[str, Any]]:
+def rows_of(first, again, *groups):
     verdicts = differing(first, again)
     return [flip_row(verdicts, verdicts, group) for group in groups]
 
 
-def test_a_prompt_counts_once_and_an_unparsed_verdict_is_left_out() -> None:
+def test_a_prompt_counts_once_and_an_unparsed_verdict_is_left_out():
     first = {("a", 0): "1", ("b", 0): "1", ("c", 0): None, ("d", 0): "2"}
     again = {("a", 0): "1", ("b", 0): "2", ("c", 0): "1", ("d", 0): "2"}
     total, c1, c2 = rows_of(first, again, {*"abcd"}, {*"ab"}, {*"cd"})
@@ -44,13 +40,13 @@ def test_a_prompt_counts_once_and_an_unparsed_verdict_is_left_out() -> None:
     assert (c1["rate"], c2["rate"], c2["n_unparsed"]) == (50, 0, 1)
 
 
-def test_of_several_samples_a_prompt_counts_by_the_share_that_differs() -> None:
+def test_of_several_samples_a_prompt_counts_by_the_share_that_differs():
     first, again = {("a", k): "12"[k % 2] for k in range(4)}, {("a", k): "1" for k in range(4)}
     (row,) = rows_of(first, again, {"a"})
     assert (row["n_prompts"], row["rate"]) == (1, 50)
 
 
-def test_a_prompt_that_the_rerun_did_not_ask_is_in_no_row() -> None:
+def test_a_prompt_that_the_rerun_did_not_ask_is_in_no_row():
     total, nothing = rows_of({("a", 0): "1", ("c", 0): "1"}, {("a", 0): "1"}, {"a", "c"}, {"c"})
     assert (total["n_prompts"], total["n_unparsed"]) == (1, 0)
     assert (nothing["n_prompts"], nothing["rate"], nothing["low"]) == (0, None, None)
@@ -65,7 +61,7 @@ def test_a_prompt_that_the_rerun_did_not_ask_is_in_no_row() -> None:
         ("other", {}, False),
     ],
 )
-def test_a_rerun_is_of_the_same_model(tmp_path: Path, model: str, facts: dict[str, str], expected: bool) -> None:
+def test_a_rerun_is_of_the_same_model(tmp_path, model, facts, expected):
     base = make_run(
         tmp_path, accepts, items=ITEMS, name="base", model="base", facts=facts and {"checkpoint_hash": "c0"}
     )
@@ -74,31 +70,29 @@ def test_a_rerun_is_of_the_same_model(tmp_path: Path, model: str, facts: dict[st
 
 
 @pytest.mark.parametrize(("system", "expected"), [("Be fair.", True), ("Be kind.", False)])
-def test_a_rerun_is_under_the_same_patch_whatever_it_is_called(tmp_path: Path, system: str, expected: bool) -> None:
+def test_a_rerun_is_under_the_same_patch_whatever_it_is_called(tmp_path, system, expected):
     patches = {"base": {"system": "Be fair.", "name": "x"}, "again": {"system": system, "name": "x" * (not expected)}}
     base, again = (make_run(tmp_path, accepts, items=ITEMS, name=name, patch=patches[name]) for name in patches)
     assert is_rerun(load_finished(base), load_finished(again)) is expected
 
 
-def sampled(monkeypatch: pytest.MonkeyPatch, answer_of: Callable[[Prompt], str], tree: dict[str, Any]) -> Path:
+def sampled(monkeypatch, answer_of, tree):
     scripted(monkeypatch, AnsweringEngine(answer_of))
     return sample(parse_sampling_config({"model": {"name": "scripted"}, **tree}, "made.yaml"))
 
 
-def verdict(choice: int) -> str:
+def verdict(choice):
     return f'{{"chosen_answer": "{choice}"}}'
 
 
-def compared(base: Path, *again: Path) -> pd.DataFrame:
+def compared(base, *again):
     out = again[-1] / "compare"
     compare_main([str(base), *map(str, again), "--all", "--draws", "20", "--out", str(out)])
     return pd.DataFrame(json.loads((out / "reruns.json").read_text())).set_index(["second", "condition"])
 
 
-def test_planted_flips_are_counted_by_condition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tree: dict[str, Any] = {
+def test_planted_flips_are_counted_by_condition(tmp_path, monkeypatch, capsys):
+    tree = {
         "dialdefer": {"benchmarks": [{"dataset": "pocket", "n_items": N_ITEMS}]},
         "engine": {"kind": "transformers"},
         "run": {"root": str(tmp_path)},
@@ -124,7 +118,7 @@ def test_planted_flips_are_counted_by_condition(
 def test_replies_to_framings_that_name_no_answer_are_left_out_of_the_flip_rate_and_counted(tmp_path, monkeypatch):
     section = study(claims(tmp_path / "items.jsonl", 3))
 
-    def judge(behind_an_expert: str) -> Judge:
+    def judge(behind_an_expert):
         return lambda prompt: behind_an_expert if prompt.condition == "expert" else "1"
 
     paths = [run_of(tmp_path / name, section, judge(words), monkeypatch) for name, words in (("a", "Hm."), ("b", "2"))]

@@ -1,33 +1,30 @@
 """Finished runs, as scoring reads them: a damaged one is refused, and `evenhand status` says so too."""
 
-import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from eval.runs import PlannedPrompt, clusters_of, copy_doubts, load_finished
-from evenhand.cli.status import main
+from evenhand.cli.status import stages_of
 from evenhand.errors import DataError
 from tests.made.made_runs import made_items, make_run, say
 
 ITEMS = made_items("pocket", 3)
 
 
-def changed(file: Path, change: Callable[[str], str]) -> None:
+def changed(file, change):
     file.write_text(change(file.read_text()))
 
 
-def with_another_plan(run: Path) -> None:
+def with_another_plan(run):
     """The plan and DONE.json of a smaller run, whose every prompt this one has answered."""
     other = make_run(run.parent / "other", lambda prompt: say(1), items=ITEMS[:2])
     for name in ("plan.jsonl", "DONE.json"):
         shutil.copy(other / name, run / name)
 
 
-DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done → the file that is named
+DAMAGES = {  # what was done → the file that is named
     "no DONE.json": (lambda run: (run / "DONE.json").unlink(), "damaged-0000"),
     "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
     "another run's plan": (with_another_plan, "provenance.json"),
@@ -44,21 +41,18 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done �
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(
-    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(damage, tmp_path):
     whole, run = (make_run(tmp_path, lambda _: say(1), items=ITEMS, name=name) for name in ("whole", "damaged"))
     change, names = DAMAGES[damage]
     change(run)
     with pytest.raises(DataError, match=names):
         load_finished(run)
-    main([str(tmp_path), "--json"])
-    stages = {Path(stage["path"]): stage for stage in json.loads(capsys.readouterr().out)}
-    assert (stages[run]["state"], stages[whole]["state"]) == ("unfinished", "complete")
-    assert names in f"{run} {stages[run]['note']}"
+    (stage,), (other,) = stages_of(run), stages_of(whole)
+    assert (stage.state, other.state) == ("unfinished", "complete")
+    assert names in f"{run} {stage.note}"
 
 
-def test_units_of_one_cluster_and_units_that_share_a_prompt_are_one_cluster() -> None:
+def test_units_of_one_cluster_and_units_that_share_a_prompt_are_one_cluster():
     asked = [("a", "p1", None), ("b", "p2", "twins"), ("c", "p3", "twins"), ("d", "p3", None), ("e", "p5", None)]
     plan = [
         PlannedPrompt(prompt_hash=hash_, item_id=item, dataset="d", condition="c", factors=(), cluster=cluster)

@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from eval.evaluation import evaluation_of
 from eval.options import Options
 from eval.results import load_runs, results_as_read
 from eval.self_reading import COUNTS
-from evenhand.records import Prompt
 from inference.config import load_sampling_config
 from inference.sampling import sample
 from studies.dialdefer.records import Condition
@@ -24,28 +22,28 @@ from tests.made.scripted_engine import AnsweringEngine, config, scripted
 OPTIONS = Options(n_draws=200)
 
 
-def sure_of(prompt: Prompt, answer: str, p: float = 0.9) -> dict[str, object]:
+def sure_of(prompt, answer, p=0.9):
     """A completion in which an answer has the probability p."""
     place = prompt.factors.names.index(answer)
     logs = {s: math.log(p if i == place else 1 - p) for i, s in enumerate(prompt.answer_space)}
     return {"text": max(logs, key=lambda s: logs[s]), "finish_reason": "length", "answer_logprobs": logs}
 
 
-def right(prompt: Prompt) -> str:
+def right(prompt):
     return str(prompt.factors.label)
 
 
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written, itself, n: int = 12):
+def asked(tmp_path, monkeypatch, written, itself, n=12):
     """The results as written and as the judge reads itself."""
 
-    def judge(prompt: Prompt):
+    def judge(prompt):
         return itself(prompt) if prompt.reads else written(prompt)
 
     path = run_of(tmp_path, study(claims(tmp_path / "items.jsonl", n)), judge, monkeypatch, self_read=True)
     return [*results_as_read("framing", load_runs(EVALUATION, [path]), OPTIONS)]
 
 
-def value(results, measure: str, framing: str = "expert") -> float:
+def value(results, measure, framing="expert"):
     scores = results.scores
     (row,) = scores[
         (scores["measure"] == measure) & (scores["framing"] == framing) & (scores["group"] == ALL)
@@ -54,7 +52,7 @@ def value(results, measure: str, framing: str = "expert") -> float:
 
 
 def test_a_judge_that_nobody_can_read_but_itself_has_its_own_verdicts_and_a_shift_of_0(tmp_path, monkeypatch):
-    def riddle(prompt: Prompt) -> str:  # other words behind an expert, and an answer in none
+    def riddle(prompt):  # other words behind an expert, and an answer in none
         return "Well, professors." if prompt.condition == "expert" else "Who can say?"
 
     written, own = asked(tmp_path, monkeypatch, riddle, lambda prompt: sure_of(prompt, right(prompt)))
@@ -71,10 +69,10 @@ def test_a_judge_that_nobody_can_read_but_itself_has_its_own_verdicts_and_a_shif
 
 
 def test_where_the_judge_contradicts_its_text_both_stand_and_it_is_counted(tmp_path, monkeypatch):
-    def symbol(prompt: Prompt, answer: str) -> str:
+    def symbol(prompt, answer):
         return prompt.answer_space[prompt.factors.names.index(answer)]
 
-    def yields(prompt: Prompt) -> str:  # accepts whatever an expert says, and says it clearly
+    def yields(prompt):  # accepts whatever an expert says, and says it clearly
         return symbol(prompt, "accept" if prompt.condition == "expert" else right(prompt))
 
     written, own = asked(tmp_path, monkeypatch, yields, lambda prompt: sure_of(prompt, right(prompt)))
@@ -87,7 +85,7 @@ def test_where_the_judge_contradicts_its_text_both_stand_and_it_is_counted(tmp_p
 
 
 def test_a_tie_of_the_judges_and_a_reply_without_words_are_not_read_by_it(tmp_path, monkeypatch):
-    def written(prompt: Prompt) -> str:
+    def written(prompt):
         return "" if prompt.condition == "expert" else "1"
 
     *_, own = asked(tmp_path, monkeypatch, written, lambda prompt: sure_of(prompt, "accept", 0.5))
@@ -97,7 +95,7 @@ def test_a_tie_of_the_judges_and_a_reply_without_words_are_not_read_by_it(tmp_pa
 
 
 def test_a_servers_judge_reads_itself_in_json_without_a_margin(tmp_path, monkeypatch):
-    def itself(prompt: Prompt) -> str:
+    def itself(prompt):
         schema = json.loads(prompt.drawing.json_schema)
         assert schema["properties"]["answer"]["enum"] == [*prompt.answer_space]
         return json.dumps({"answer": prompt.answer_space[prompt.factors.names.index(right(prompt))]})
@@ -117,7 +115,7 @@ def test_a_run_without_self_read_is_scored_once(tmp_path, monkeypatch):
 def test_dialdefers_reasons_have_margins_and_a_dds_of_their_own(order, tmp_path, monkeypatch):
     """A judge that defers in what it writes and not in what it reads; in the other order its 1 rejects."""
 
-    def judge(prompt: Prompt):
+    def judge(prompt):
         condition = Condition(prompt.condition)
         accepts = condition.claim_is_true or (condition.is_dialogue and not prompt.reads)
         symbol = "1" if accepts == (prompt.factors.answer_order == "yes_first") else "2"
@@ -130,7 +128,7 @@ def test_dialdefers_reasons_have_margins_and_a_dds_of_their_own(order, tmp_path,
     path = sample(config(tmp_path, **keys))
     written, own = results_as_read("dialdefer", load_runs(evaluation_of("dialdefer"), [path]), OPTIONS)
 
-    def figures(results) -> dict[str, float]:
+    def figures(results):
         rows = results.scores[results.scores["denominator"] == "answered"]
         return dict(zip(rows["measure"], rows["value"], strict=True))
 
@@ -144,7 +142,7 @@ def test_dialdefers_reasons_have_margins_and_a_dds_of_their_own(order, tmp_path,
 
 
 def test_pairs_of_pluraleval_are_read_by_the_judge_and_lists_and_rankings_are_left_as_written(tmp_path, monkeypatch):
-    def judge(prompt: Prompt):
+    def judge(prompt):
         if not prompt.reads:
             return "Both have their friends."
         votes = prompt.factors.votes
@@ -164,11 +162,33 @@ def test_pairs_of_pluraleval_are_read_by_the_judge_and_lists_and_rankings_are_le
     assert own.readings[["agree", "text"]].sum().tolist() == [0, 0]
 
 
+def test_a_narrator_judge_that_names_nobody_in_words_is_read_by_itself(tmp_path, monkeypatch):
+    """It names the attacker, but never itself; as far as it is sure."""
+
+    def judge(prompt):
+        if not prompt.reads:
+            return "It is hard to tell who began."
+        target = prompt.factors.target
+        blamed = target if target != "Me" else next(o for o in prompt.answer_space if o != "Me")
+        logs = {o: math.log(0.8 if o == blamed else 0.01) for o in prompt.answer_space}
+        return {"text": blamed, "finish_reason": "length", "answer_logprobs": logs}
+
+    scripted(monkeypatch, AnsweringEngine(judge))
+    words = [str(CONFIGS / "narrator" / "pocket.yaml"), f"run.root={tmp_path}", "self_read=true", "sampling.n=1"]
+    few = ["narrator.corpus.n_conversations=20", "narrator.tasks=[blame]", "sampling.structured=none"]
+    path = sample(load_sampling_config([*words, *few, "model.name=scripted"]))
+    written, own = results_as_read("narrator", load_runs(evaluation_of("narrator"), [path]), OPTIONS)
+    figures = own.scores.set_index("measure")["value"]
+    assert 90 < min(figures["pr"]) <= max(figures["pr"]) < 98  # 0.8 of 0.81 to 0.85
+    assert written.scores[written.scores["measure"] == "pr"]["value"].isna().all()
+    assert own.readings["itself"].sum() == own.readings["n_replies"].sum() > 0
+
+
 def test_runs_are_compared_as_written_and_as_the_judges_read_themselves_in_files_of_their_own(tmp_path, monkeypatch):
     section = study(claims(tmp_path / "items.jsonl", 8))
 
-    def judge(yields: bool):
-        def answer(prompt: Prompt):
+    def judge(yields):
+        def answer(prompt):
             if prompt.reads:
                 return sure_of(prompt, right(prompt))
             wanted = "accept" if yields and prompt.condition == "expert" else right(prompt)
@@ -182,7 +202,7 @@ def test_runs_are_compared_as_written_and_as_the_judges_read_themselves_in_files
     )
     compare_main([str(base), str(after), "--out", str(tmp_path / "out"), "--draws", "100"])
 
-    def change(file: str) -> float:
+    def change(file):
         rows = json.loads((tmp_path / "out" / file).read_text(encoding="utf-8"))
         (row,) = [r for r in rows if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", ALL)]
         return float(row["change"])

@@ -10,26 +10,23 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from eval.__main__ import calibrate_main, compare_main, report_main, score_main, scorecard_main
-from evenhand.records import Prompt
 from studies.dialdefer.records import Condition
-from tests.made.made_runs import Answer, aio_items, lean, made_items, say
-from tests.made.narrator_runs import Judge, accuser, fair, made_conversations, make_narrator_run, protector
+from tests.made.made_runs import aio_items, lean, made_items, say
+from tests.made.narrator_runs import accuser, fair, made_conversations, make_narrator_run, protector
 from tests.made.pluraleval_models import both_runs, echo, everything, follower, model, sycophant
 from tests.made.report_html import without_drawing
 from tests.made.scorecard_runs import run
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run
 
 
-def tossed(name: str, prompt: Prompt, asked: Counter[str]) -> random.Random:
+def tossed(name, prompt, asked):
     """A generator of a judge, prompt and sample, whatever the order they are asked in."""
     factors = prompt.factors
     varied = [getattr(factors, key) for key in ("arm", "roles", "template", "answer_order")]
@@ -38,11 +35,11 @@ def tossed(name: str, prompt: Prompt, asked: Counter[str]) -> random.Random:
     return random.Random(f"{key} {asked[key]}")
 
 
-def reasons(name: str, *rates: float) -> Answer:
+def reasons(name, *rates):
     """Accepts at a rate for each condition; some replies cannot be read, or only leniently, or are errors."""
     asked = Counter[str]()
 
-    def answer(prompt: Prompt) -> dict[str, Any]:
+    def answer(prompt):
         rng = tossed(name, prompt, asked)
         kind, accepts = rng.random(), rng.random() < rates[list(Condition).index(prompt.condition)]
         if kind < 0.01:
@@ -54,11 +51,11 @@ def reasons(name: str, *rates: float) -> Answer:
     return answer
 
 
-def leans(name: str, skill: float, shift: float, position: float = 0.4) -> Answer:
+def leans(name, skill, shift, position=0.4):
     """Margins with noise about what is right, more acceptance in dialogue, and a liking for the answer 1."""
     asked = Counter[str]()
 
-    def answer(prompt: Prompt) -> dict[str, Any]:
+    def answer(prompt):
         rng = tossed(name, prompt, asked)
         accepts = (skill if prompt.condition.claim_is_true else -skill) + shift * prompt.condition.is_dialogue
         accepts += rng.gauss(0, 1) + (0.5 if prompt.dataset == "bbq" else -0.2) * prompt.condition.is_dialogue
@@ -68,9 +65,9 @@ def leans(name: str, skill: float, shift: float, position: float = 0.4) -> Answe
     return answer
 
 
-def reasoned_runs(root: Path) -> list[Path]:
+def reasoned_runs(root):
     """Two datasets and r/AIO in both roles, two arms, a second template, both answer orders, two samples."""
-    asked: dict[str, Any] = {
+    asked = {
         "items": [*made_items("bbq", 18), *made_items("amqa", 5), *aio_items("aio-context", 6)],
         "arms": ("none", "honest"),
         "variants": ({}, {"roles": "1->2"}, {"template": "v1"}, {"answer_order": "no_first"}),
@@ -81,9 +78,9 @@ def reasoned_runs(root: Path) -> list[Path]:
     return [run(root, m, reasons(m, *rates[m]), model=f"owner/{m}", **asked) for m in rates]
 
 
-def margin_runs(root: Path) -> tuple[Path, Path, Path]:
+def margin_runs(root):
     """(base, after, the base over other items), in both answer orders."""
-    asked: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"})}
+    asked = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"})}
     test = [*made_items("bbq", 18), *made_items("amqa", 6)]
     train = [*made_items("truthfulqa", 12), *made_items("plausibleqa", 10)]
     base = run(root, "before", leans("before", 1.0, 0.9), test, **asked)
@@ -92,29 +89,29 @@ def margin_runs(root: Path) -> tuple[Path, Path, Path]:
     return base, after, run(root, "train", leans("train", 1.0, 0.8), train, facts=facts, **asked)
 
 
-def narrator_set(root: Path) -> tuple[list[Path], list[Path]]:
+def narrator_set(root):
     """Runs of three models, and of two of them asked for exact probabilities.
 
     The first attacks of two conversations are by somebody who says nothing else.
     """
     conversations = made_conversations({2: 5, 3: 4}, unseen=2)
-    judges: dict[str, Judge] = {"before": protector(0.6), "after": fair, "third": accuser(0.4)}
+    judges = {"before": protector(0.6), "after": fair, "third": accuser(0.4)}
 
-    def run_of(judge: str, name: str, **keys: Any) -> Path:
+    def run_of(judge, name, **keys):
         return make_narrator_run(root, judges[judge], conversations, model=f"owner/{judge}", name=name, **keys)
 
     sampled = [run_of(name, name, n=4, seed=i) for i, name in enumerate(judges)]
     return sampled, [run_of(name, f"exact-{name}", is_exact=True) for name in ("before", "third")]
 
 
-def pluraleval_runs(root: Path) -> list[tuple[Path, Path]]:
+def pluraleval_runs(root):
     """(responses run, judgements run) of three models under test."""
     says = {"before": model(everything), "after": model(sycophant, follower), "third": model(echo, follower)}
     with pytest.MonkeyPatch.context() as patch:
         return [both_runs(root, patch, answers, name) for name, answers in says.items()]
 
 
-def coded_runs(root: Path) -> tuple[Path, Path, Path]:
+def coded_runs(root):
     """Flips of two models in one run, and flips before and after."""
     kinds = ("IC2", "SA1", "SA1", "ES1", "RE1", "?")
     flips = [flip(n, model="first") for n in range(30)]
@@ -122,7 +119,7 @@ def coded_runs(root: Path) -> tuple[Path, Path, Path]:
     says = by_number(lambda n, is_true: coded(kinds[(n + is_true) % 6]) if n % 9 else "I would say IC2.")
     both = judged_run(root, flips_folder(root / "flips", flips), says, name="both")
 
-    def changed(name: str, numbers: range, k: int) -> Path:
+    def changed(name, numbers, k):
         folder = flips_folder(root / f"{name}-flips", [flip(n, model=name) for n in numbers], 40)
         return judged_run(root, folder, by_number(lambda n, _: coded(kinds[n % k], kinds[n % 3])), name=name)
 
@@ -138,7 +135,7 @@ NUMBERS = ["value", "low", "high", "n_units", "n_errors", "n_seeds", "p", "p_hol
 NUMBERS += [f"{side}{end}" for side in ("before", "after", "change") for end in ("", "_low", "_high")]
 
 
-def rows_in(folder: Path, stem: str) -> pd.DataFrame:
+def rows_in(folder, stem):
     """Rows of scores.json, compare.json, scorecard_changes.json or scorecard_seeds.json, their setting as one text.
 
     The judge of a change is "first > second".
@@ -150,7 +147,7 @@ def rows_in(folder: Path, stem: str) -> pd.DataFrame:
     return frame.assign(judge=judges, setting=list(map(text_of, settings)))
 
 
-def threshold_rows(folder: Path) -> pd.DataFrame:
+def threshold_rows(folder):
     """thresholds.json: a row a prompt variant, framing and number."""
     fits = json.loads((folder / "thresholds.json").read_text(encoding="utf-8"))["calibrations"]
     stored_names = {"threshold_nats": "threshold_nats"} | {
@@ -164,33 +161,33 @@ def threshold_rows(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=["setting", "measure", "value"]).assign(judge="", dataset="")
 
 
-def text_of(setting: dict[str, Any]) -> str:
+def text_of(setting):
     """ "name=value | name=value" in the order of names; what is unknown or empty is left out."""
     return " | ".join(f"{name}={value}" for name, value in sorted(setting.items()) if value not in (None, ""))
 
 
-def in_parts(**frames: pd.DataFrame) -> pd.DataFrame:
+def in_parts(**frames):
     """Frames under each other, each with the name of its part."""
     return pd.concat([frame.assign(part=part) for part, frame in frames.items()], ignore_index=True)
 
 
-def scored(out: Path, *words: object) -> pd.DataFrame:
+def scored(out, *words):
     score_main([*map(str, words), *FEW, "--out", str(out)])
     return rows_in(out, "scores")
 
 
-def compared(out: Path, *words: object) -> pd.DataFrame:
+def compared(out, *words):
     compare_main([*map(str, words), *FEW, "--out", str(out)])
     return rows_in(out, "compare")
 
 
-def carded(out: Path, *words: object) -> dict[str, pd.DataFrame]:
+def carded(out, *words):
     scorecard_main([*map(str, words), *FEW, "--out", str(out)])
     stems = [stem for stem in ("scorecard_changes", "scorecard_seeds") if (out / f"{stem}.json").is_file()]
     return {stem: rows_in(out, stem) for stem in stems}
 
 
-def dialdefer_reasoned(root: Path) -> pd.DataFrame:
+def dialdefer_reasoned(root):
     base, first, second = reasoned_runs(root)
     return in_parts(
         before=scored(root / "s", base),
@@ -200,7 +197,7 @@ def dialdefer_reasoned(root: Path) -> pd.DataFrame:
     )
 
 
-def dialdefer_margins(root: Path) -> pd.DataFrame:
+def dialdefer_margins(root):
     base, after, fitted = margin_runs(root)
     calibrate_main([str(fitted), str(base), "--out", str(root / "k")])
     return in_parts(
@@ -211,7 +208,7 @@ def dialdefer_margins(root: Path) -> pd.DataFrame:
     )
 
 
-def narrator(root: Path) -> pd.DataFrame:
+def narrator(root):
     (base, after, third), exact = narrator_set(root)
     report_main(["--side-by-side", *map(str, exact), *FEW, "--out", str(root / "r")])
     return in_parts(
@@ -222,7 +219,7 @@ def narrator(root: Path) -> pd.DataFrame:
     )
 
 
-def pluraleval(root: Path) -> pd.DataFrame:
+def pluraleval(root):
     (_, base), (_, after), (responses, third) = pluraleval_runs(root)
     return in_parts(
         before=scored(root / "s", base),
@@ -233,7 +230,7 @@ def pluraleval(root: Path) -> pd.DataFrame:
     )
 
 
-def taxonomy(root: Path) -> pd.DataFrame:
+def taxonomy(root):
     both, before, after = coded_runs(root)
     return in_parts(
         both=scored(root / "s", both), before=scored(root / "s2", before), compare=compared(root / "c", before, after)
@@ -243,7 +240,7 @@ def taxonomy(root: Path) -> pd.DataFrame:
 SETS = (dialdefer_reasoned, dialdefer_margins, narrator, pluraleval, taxonomy)
 
 
-def keyed(frame: pd.DataFrame) -> pd.DataFrame:
+def keyed(frame):
     """Numbers by key. No two rows have one key."""
     frame = frame.assign(**{key: frame[key].fillna("").astype(str) for key in KEY})
     frame = frame.set_index(KEY)
@@ -253,7 +250,7 @@ def keyed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("planted", SETS, ids=lambda planted: planted.__name__)
-def test_numbers_are_those_of_the_snapshot(planted: Callable[[Path], pd.DataFrame], tmp_path: Path) -> None:
+def test_numbers_are_those_of_the_snapshot(planted, tmp_path):
     stored = pd.read_csv(STORED / f"{planted.__name__}.csv.gz", keep_default_na=False, na_values=[""])
     pd.testing.assert_frame_equal(keyed(planted(tmp_path)), keyed(stored), rtol=1e-12, atol=1e-12)
 

@@ -9,13 +9,13 @@ from evenhand.records import Completion
 TWO = "answered by 2 models or versions of a server"
 
 
-def completions(*fields: dict[str, Any]) -> list[Completion]:
+def completions(*fields):
     """A completion of a prompt each."""
     common = {"sample_index": 0, "text": "1", "finish_reason": "stop"}
     return [Completion(prompt_hash=f"{i:016x}", **{**common, **one}) for i, one in enumerate(fields)]
 
 
-def test_one_model_or_an_engine_that_names_none_is_no_reason_to_doubt_and_a_name_beside_none_is() -> None:
+def test_one_model_or_an_engine_that_names_none_is_no_reason_to_doubt_and_a_name_beside_none_is():
     one, none = {"answered_by": "a fp1"}, dict[str, Any]()
     later = {"sample_index": 1}  # who answered stands with sample 0
     for undoubted in ([one, one, later], [none, none]):
@@ -24,11 +24,11 @@ def test_one_model_or_an_engine_that_names_none_is_no_reason_to_doubt_and_a_name
     assert f"{TWO}: a" in sentence
 
 
-def margin(*logprobs: dict[str, float]) -> list[str]:
+def margin(*logprobs):
     return answer_doubts(completions(*({"answer_logprobs": of_prompt} for of_prompt in logprobs)), "margin")
 
 
-def test_answers_that_are_hardly_ever_given_are_said_with_median_and_mean() -> None:
+def test_answers_that_are_hardly_ever_given_are_said_with_median_and_mean():
     rare, sure = {"1": math.log(0.01), "2": math.log(0.02)}, {"1": math.log(0.9), "2": math.log(0.03)}
     assert "median probability of 0.03 (mean 0.33)" in margin(rare, rare, sure)[0]
     assert margin(rare, sure, sure) == []

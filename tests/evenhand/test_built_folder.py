@@ -1,7 +1,6 @@
 """Built folders: what of them is refused."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from evenhand.errors import DataError
 
 
 @pytest.mark.parametrize("wanted", [{"build": "made"}, {"build": "other", "file": "rows.jsonl"}])
-def test_a_manifest_of_another_format_version_is_refused(wanted: dict[str, str], tmp_path: Path) -> None:
+def test_a_manifest_of_another_format_version_is_refused(wanted, tmp_path):
     manifest = write_rows(tmp_path, "rows.jsonl", [{"id": 1}], "made", {})
     assert read_manifest(tmp_path, **wanted) == manifest
     for version in (FORMAT - 1, FORMAT + 1, None):

@@ -1,8 +1,6 @@
 """Half a model is not taken for the model, each failure names the way out, and a hash sees what may change answers."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ MODEL = "nobody/nothing"
 
 
 @pytest.fixture
-def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def snapshot(tmp_path, monkeypatch):
     """A cached snapshot of tokenizer and config, as AutoTokenizer leaves it behind."""
     folder = tmp_path / "snapshots" / "0a1b2c"
     folder.mkdir(parents=True)
@@ -24,14 +22,14 @@ def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_half_a_model_offline_is_refused_with_what_lacks(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_model_offline_is_refused_with_what_lacks(snapshot, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match=r"only in part in the cache \(it lacks weights.*evenhand fetch"):
         resolve(ModelConfig(name=MODEL))
     assert resolve(ModelConfig(name=MODEL), weights=False) == snapshot
 
 
-def test_every_weight_file_of_the_index_must_be_there(snapshot: Path) -> None:
+def test_every_weight_file_of_the_index_must_be_there(snapshot):
     (snapshot / "model-1.safetensors").touch()
     (snapshot / "model.safetensors.index.json").write_text(
         json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}})
@@ -49,7 +47,7 @@ def test_every_weight_file_of_the_index_must_be_there(snapshot: Path) -> None:
         ("RuntimeError", "check the connection"),  # of the client that weights come by
     ],
 )
-def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_hub_refuses_is_told_with_the_way_out(error, says, monkeypatch):
     import httpx
     import huggingface_hub.errors
 
@@ -59,7 +57,7 @@ def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, mo
         kind("refused") if error in {"LocalEntryNotFoundError", "RuntimeError"} else kind("refused", response=response)
     )
 
-    def refuse(*_: Any, local_files_only: bool = False, **__: Any) -> str:
+    def refuse(*_, local_files_only=False, **__):
         raise huggingface_hub.errors.LocalEntryNotFoundError("none") if local_files_only else raised
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
@@ -68,7 +66,7 @@ def test_what_the_hub_refuses_is_told_with_the_way_out(error: str, says: str, mo
         hub_snapshot(MODEL, "abc")
 
 
-def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path):
     added = {r"has no config\.json": "config.json", "has no tokenizer": "tokenizer.json"}
     for says, file in {**added, "has no weights": "model.safetensors"}.items():
         with pytest.raises(ModelError, match=says):
@@ -84,12 +82,12 @@ SIZE = 3 * 2**20
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     path = tmp_path / "snapshots" / "0a1b2c"
     (path / "additional_chat_templates").mkdir(parents=True)
     (path / "model.safetensors").write_bytes(bytes(SIZE))
@@ -110,16 +108,14 @@ def folder(tmp_path: Path) -> Path:
         ("DONE.json", False),
     ],
 )
-def test_every_file_that_can_change_an_answer_counts_in_the_middle_too_and_no_other(
-    name: str, counts: bool, folder: Path
-) -> None:
+def test_every_file_that_can_change_an_answer_counts_in_the_middle_too_and_no_other(name, counts, folder):
     before, content = checkpoint_hash(folder), bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
     assert (checkpoint_hash(folder) != before) == counts
 
 
-def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder, monkeypatch):
     blob = folder / ("0" * 64)
     (folder / "model.safetensors").rename(blob)
     (folder / "model.safetensors").symlink_to(blob)

@@ -9,15 +9,15 @@ from evenhand.completions import SHARDS_FOLDER, read_answers
 from evenhand.errors import DataError
 from evenhand.run_directory import check_unchanged, is_done
 from inference.sampling import sample
-from tests.made.scripted_engine import AnsweringEngine, config, scripted
+from tests.made.scripted_engine import config, scripted
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> AnsweringEngine:
+def engine(monkeypatch):
     return scripted(monkeypatch)
 
 
-def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: AnsweringEngine) -> None:
+def test_a_damaged_line_is_named_with_file_and_line(tmp_path, engine):
     path = sample(config(tmp_path))
     files = sorted((path / "completions").glob("*.jsonl"))
     shard, lines = next((s, ls) for s in files if len(ls := s.read_text().splitlines()) == 7)  # the last one has 5
@@ -31,7 +31,7 @@ def test_a_damaged_line_is_named_with_file_and_line(tmp_path: Path, engine: Answ
     assert len(engine.asked) == 7
 
 
-def test_an_answer_that_is_of_another_run_is_not_scored(tmp_path: Path, engine: AnsweringEngine) -> None:
+def test_an_answer_that_is_of_another_run_is_not_scored(tmp_path, engine):
     path = sample(config(tmp_path / "mine"))
     other = sample(config(tmp_path / "other", sampling={"max_tokens": 7}))
     shutil.copy(next((other / "completions").iterdir()), path / "completions")
@@ -39,7 +39,7 @@ def test_an_answer_that_is_of_another_run_is_not_scored(tmp_path: Path, engine: 
         read_answers(path)
 
 
-def test_a_run_whose_config_was_changed_is_refused(tmp_path: Path, engine: AnsweringEngine) -> None:
+def test_a_run_whose_config_was_changed_is_refused(tmp_path, engine):
     path = sample(config(tmp_path))
     check_unchanged(path)
     file = path / "config.yaml"
@@ -51,13 +51,11 @@ def test_a_run_whose_config_was_changed_is_refused(tmp_path: Path, engine: Answe
 RENAME = Path.replace
 
 
-def test_a_shard_that_the_file_system_has_lost_is_named_and_only_its_prompts_are_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shard_that_the_file_system_has_lost_is_named_and_only_its_prompts_are_asked_again(tmp_path, monkeypatch):
     engine = scripted(monkeypatch)
-    lost: list[str] = []
+    lost = []
 
-    def loses_one(self: Path, target: Path) -> Path:
+    def loses_one(self, target):
         if target.parent.name == SHARDS_FOLDER and not lost:
             lost.append(target.name)
             self.unlink()

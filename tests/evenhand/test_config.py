@@ -17,14 +17,14 @@ REFUSED = Path(__file__).with_name("refused.yaml")
 MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": POCKET}
 
 
-def written(folder: Path, **changes: object) -> str:
+def written(folder, **changes):
     path = folder / "run.yaml"
     path.write_text(yaml.safe_dump({**MINIMAL, **changes}))
     return str(path)
 
 
 @pytest.mark.parametrize("path", SAMPLING, ids=lambda p: p.stem)
-def test_every_shipped_sampling_config_loads_and_survives_a_round_trip(path: Path, tmp_path: Path) -> None:
+def test_every_shipped_sampling_config_loads_and_survives_a_round_trip(path, tmp_path):
     config = load_sampling_config([str(path)])
     copy = tmp_path / "config.yaml"
     copy.write_text(to_yaml(config))
@@ -41,9 +41,7 @@ def test_every_shipped_sampling_config_loads_and_survives_a_round_trip(path: Pat
         ("configs/training/pocket-sft.yaml", "training/pocket-sft.yaml"),
     ],
 )
-def test_a_config_is_found_by_its_name_from_anywhere_unless_a_file_is_called_so(
-    word: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_config_is_found_by_its_name_from_anywhere_unless_a_file_is_called_so(word, found, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert config_file(word).resolve() == CONFIGS / found
     with pytest.raises(ConfigError, match="no such file"):
@@ -53,21 +51,21 @@ def test_a_config_is_found_by_its_name_from_anywhere_unless_a_file_is_called_so(
     assert config_file(word).read_text() == "mine"
 
 
-def test_no_name_of_a_config_is_ambiguous() -> None:
+def test_no_name_of_a_config_is_ambiguous():
     """What two other folders hold, inference or training must hold too."""
-    folders: dict[str, set[str]] = {}
+    folders = {}
     for path in CONFIGS.glob("*/*.yaml"):
         folders.setdefault(path.stem, set()).add(path.parent.name)
     assert {k: v for k, v in folders.items() if len(v) > 1 and len(v & {"inference", "training"}) != 1} == {}
 
 
-def test_overrides_reach_nested_keys_and_list_elements(tmp_path: Path) -> None:
+def test_overrides_reach_nested_keys_and_list_elements(tmp_path):
     words = [written(tmp_path), "sampling.max_tokens=7", "dialdefer.benchmarks[0].n_items=3", "model.label=judge"]
     config = load_sampling_config(words)
     assert (config.sampling.max_tokens, config.dialdefer.benchmarks[0].n_items, config.model.label) == (7, 3, "judge")
 
 
-def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path: Path) -> None:
+def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path):
     arm = tmp_path / "arm.yaml"
     arm.write_text("dialdefer: {benchmarks: [{dataset: pocket, split: train, n_items: 64}]}")
     words = [written(tmp_path), f"dialdefer.benchmarks=<{arm} dialdefer.benchmarks[0].n_items=3"]
@@ -84,9 +82,7 @@ def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path
 
 
 @pytest.mark.parametrize(("changes", "words", "says"), yaml.safe_load(REFUSED.read_text()))
-def test_a_bad_config_is_refused_with_key_and_fix(
-    tmp_path: Path, changes: dict[str, object], words: list[str], says: str
-) -> None:
+def test_a_bad_config_is_refused_with_key_and_fix(tmp_path, changes, words, says):
     with pytest.raises(ConfigError) as caught:
         load_sampling_config([written(tmp_path, **changes), *words])
     assert says in str(caught.value)
@@ -104,7 +100,7 @@ def test_a_bad_config_is_refused_with_key_and_fix(
         (b"- " * 100_000, "more than 100 levels"),
     ],
 )
-def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says: str) -> None:
+def test_a_file_that_is_no_config_is_named(tmp_path, content, says):
     path = tmp_path / "bad.yaml"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=says) as caught:
@@ -112,14 +108,14 @@ def test_a_file_that_is_no_config_is_named(tmp_path: Path, content: bytes, says:
     assert str(path) in str(caught.value)
 
 
-def test_words_belong_to_the_config_before_them_however_long_they_are() -> None:
+def test_words_belong_to_the_config_before_them_however_long_they_are():
     long = f"dialdefer.benchmarks=[{'x' * 300}]"
     assert by_config(["a.yaml", long, "b.yaml"]) == [["a.yaml", long], ["b.yaml"]]
     with pytest.raises(ConfigError, match="stands before any config"):
         by_config(["a.b=1", "a.yaml"])
 
 
-def test_aliases_that_make_billions_of_values_are_refused_at_once_and_few_are_read() -> None:
+def test_aliases_that_make_billions_of_values_are_refused_at_once_and_few_are_read():
     levels = "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12))
     for text in ("a0: &a0 x\n" + levels, "a: &a [*a]"):
         with pytest.raises(yaml.YAMLError, match=r"aliases \(\*NAME\) repeat"):
@@ -127,7 +123,7 @@ def test_aliases_that_make_billions_of_values_are_refused_at_once_and_few_are_re
     assert parse_yaml("a: &a {x: 1}\nb: *a") == {"a": {"x": 1}, "b": {"x": 1}}
 
 
-def test_the_name_of_a_data_file_is_a_path_from_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_of_a_data_file_is_a_path_from_the_config(tmp_path, monkeypatch):
     study = tmp_path / "study"
     (study / "data").mkdir(parents=True)
     (study / "data" / "items.csv.gz").touch()

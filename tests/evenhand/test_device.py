@@ -1,8 +1,5 @@
 """Never on the wrong device: where a GPU is meant and torch sees none, one message says why and what to do."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 
@@ -11,7 +8,6 @@ from evenhand.device import refusal, torch_device_name, visible_gpus
 from evenhand.errors import ModelError
 from evenhand.machine import Gpu
 from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
-from inference.config import InferenceConfig
 from inference.open_engine import device_name, open_engine
 from inference.sampling import sample
 from tests.made.toy_prompts import toy_config
@@ -41,13 +37,8 @@ NEWER = "The driver is 535.104.05, and torch's build for CUDA 13.0 needs 580 or 
     ],
 )
 def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_and_the_way_out(
-    variables: dict[str, str],
-    listed: tuple[Gpu, ...],
-    build: str | None,
-    sign: str,
-    way_out: str,
-    no_signs: pytest.MonkeyPatch,
-) -> None:
+    variables, listed, build, sign, way_out, no_signs
+):
     show(no_signs, variables, listed, build)
     message = refusal()
     assert message
@@ -67,16 +58,12 @@ def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_a
         ({"SLURM_JOB_GPUS": "0", "ACCELERATE_USE_CPU": "True"}, (A100,), "13.0"),
     ],
 )
-def test_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(
-    variables: dict[str, str], listed: tuple[Gpu, ...], build: str | None, no_signs: pytest.MonkeyPatch
-) -> None:
+def test_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(variables, listed, build, no_signs):
     show(no_signs, variables, listed, build)
     assert refusal() is None
 
 
-def show(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], listed: tuple[Gpu, ...], build: str | None
-) -> None:
+def show(monkeypatch, variables, listed, build):
     """Have a machine without signs of a GPU show these."""
     monkeypatch.setattr(device, "gpus", lambda: listed)
     monkeypatch.setattr(device, "torch_cuda_build", lambda: build)
@@ -92,7 +79,7 @@ FAKE_TORCH = {
 }
 
 
-def fake_torch(folder: Path, *, sees: bool) -> Path:
+def fake_torch(folder, *, sees):
     """A folder for PYTHONPATH with a torch for CUDA 13 that can compute on two GPUs, or on none."""
     (folder / "torch").mkdir(parents=True)
     for name, text in FAKE_TORCH.items():
@@ -101,7 +88,7 @@ def fake_torch(folder: Path, *, sees: bool) -> Path:
 
 
 @pytest.fixture
-def no_signs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+def no_signs(monkeypatch, tmp_path):
     """A machine with a CPU build of torch and no sign of a GPU, whatever this one is."""
     monkeypatch.setenv("PYTHONPATH", str(fake_torch(tmp_path / "blind", sees=False)))
     for name in VARIABLES:
@@ -114,7 +101,7 @@ def no_signs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPa
 
 
 @pytest.fixture
-def old_driver(no_signs: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+def old_driver(no_signs, tmp_path):
     """An nvidia-smi that lists a GPU under a driver of 2023, found by PATH; torch is for CUDA 13 and sees none."""
     smi = tmp_path / "bin" / "nvidia-smi"
     smi.parent.mkdir()
@@ -131,7 +118,7 @@ OLD_DRIVER = (
 )
 
 
-def checkpoint(folder: Path) -> Path:
+def checkpoint(folder):
     """What looks like a checkpoint until somebody loads it."""
     folder.mkdir(parents=True)
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"):
@@ -139,14 +126,14 @@ def checkpoint(folder: Path) -> Path:
     return folder
 
 
-def made_config(folder: Path, **engine: Any) -> InferenceConfig:
+def made_config(folder, **engine):
     keys = {"prompts": {"template": "matched"}, "engine": engine, "run": {"root": str(folder / "runs")}}
     return toy_config(str(checkpoint(folder / "model")), benchmarks=[{"dataset": "pocket", "n_items": 1}], **keys)
 
 
 @pytest.mark.usefixtures("old_driver")
 @pytest.mark.parametrize("kind", ["vllm", "transformers"])
-def test_nothing_is_sampled_or_written_under_a_driver_that_is_too_old(kind: str, tmp_path: Path) -> None:
+def test_nothing_is_sampled_or_written_under_a_driver_that_is_too_old(kind, tmp_path):
     config = made_config(tmp_path, kind=kind)
     with pytest.raises(ModelError, match=OLD_DRIVER):
         sample(config)
@@ -156,18 +143,14 @@ def test_nothing_is_sampled_or_written_under_a_driver_that_is_too_old(kind: str,
 
 
 @pytest.mark.parametrize("sees", [True, False])
-def test_what_torch_can_compute_on_is_asked_of_another_process_and_not_of_the_driver_alone(
-    sees: bool, no_signs: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_torch_can_compute_on_is_asked_of_another_process_and_not_of_the_driver_alone(sees, no_signs, tmp_path):
     no_signs.setattr(device, "torch_cuda_build", lambda: "13.0")
     no_signs.setenv("PYTHONPATH", str(fake_torch(tmp_path / "asked", sees=sees)))
     no_signs.setenv("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # vLLM sets it; torch then counts GPUs that it cannot use
     assert visible_gpus() == (("GPU 0", "GPU 1") if sees else ())
 
 
-def test_provenance_names_what_computes_and_not_what_is_plugged_in(
-    old_driver: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_provenance_names_what_computes_and_not_what_is_plugged_in(old_driver, tmp_path):
     server = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1"}
     assert device_name(made_config(tmp_path / "server", **server)) is None
     old_driver.setenv("CUDA_VISIBLE_DEVICES", "")  # the CPU on purpose, beside a GPU
@@ -182,11 +165,11 @@ def test_provenance_names_what_computes_and_not_what_is_plugged_in(
     assert torch_device_name() == "NVIDIA A100"
 
 
-def test_a_run_that_was_begun_is_opened_again_without_asking_for_its_device(tmp_path: Path) -> None:
+def test_a_run_that_was_begun_is_opened_again_without_asking_for_its_device(tmp_path):
     """Its results are read on nodes without a GPU; the engine asks for itself when something is owed."""
     config = made_config(tmp_path, kind="transformers")
 
-    def refuse() -> str:
+    def refuse():
         raise ModelError("no GPU")
 
     with pytest.raises(ModelError, match="no GPU"):

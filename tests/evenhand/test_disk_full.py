@@ -5,7 +5,6 @@ File systems of a few MiB are mounted for it, so that the errors are real ones.
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ WEIGHTS = {"a": torch.zeros(300_000)}
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path):
     """A file system of its own that holds 1 MiB."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small file system")
@@ -37,26 +36,26 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def resize(folder: Path, size: str, how: str = "remount") -> None:
+def resize(folder, size, how="remount"):
     options = f"size={size}" if how == "mount" else f"remount,size={size}"
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"this container may not mount: {done.stderr.strip()}")
 
 
-def tokenizer() -> Tokenizer:
+def tokenizer():
     """One whose file takes more than 1 MiB."""
     return Tokenizer(WordLevel({str(number): number for number in range(100_000)}, unk_token="0"))
 
 
-def append(file: Path) -> None:
+def append(file):
     from transformers import TrainerControl, TrainerState
 
     metrics = MetricsFile(file.parent)
-    metrics.on_log(None, TrainerState(), TrainerControl(), logs={"note": "x" * 2_000_000})  # type: ignore[arg-type, dict-item]
+    metrics.on_log(None, TrainerState(), TrainerControl(), logs={"note": "x" * 2_000_000})
 
 
-WRITERS: dict[str, Callable[[Path], None]] = {
+WRITERS = {
     "safetensors": lambda file: save_file(WEIGHTS, file),
     "a tokenizer": lambda file: tokenizer().save(str(file)),
     "torch": lambda file: torch.save(WEIGHTS, file),
@@ -66,7 +65,7 @@ WRITERS: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_every_writer_that_runs_out_of_room_is_told(writer: str, small_disk: Path) -> None:
+def test_every_writer_that_runs_out_of_room_is_told(writer, small_disk):
     config = tiny_run("sft", Path("no-model"), small_disk)
     with pytest.raises(DataError, match="the disk or quota is full"), shortage_explained(config):
         WRITERS[writer](small_disk / "file")
@@ -74,9 +73,7 @@ def test_every_writer_that_runs_out_of_room_is_told(writer: str, small_disk: Pat
 
 @pytest.mark.campaign
 @pytest.mark.slow
-def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room(
-    small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room(small_disk, tmp_path):
     model = tiny_model(tmp_path / "model")
     undisturbed = train(tiny_run("sft", model, tmp_path / "roomy"))
     resize(small_disk, "2400k")  # a checkpoint takes some 900 KiB, most of it the tokenizer; a third has no room

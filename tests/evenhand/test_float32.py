@@ -1,14 +1,10 @@
 """Logits in float32 out of models in bf16: the head of each family, its gradient, and everything that reads answers."""
 
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 import yaml
-from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 from transformers import AutoConfig, AutoModelForCausalLM, Gemma3Config, LlamaConfig
@@ -23,12 +19,10 @@ from tests.made.places import CONFIGS
 from tests.made.toy_prompts import toy_config
 from tests.made.training_runs import tiny_run
 from training.batches import Collator, answers_of, groups_of
-from training.config import AnyRun
-from training.examples import Example
 from training.qlora import load_base
 from training.reference import ask
 
-SIZES: dict[str, Any] = {
+SIZES = {
     "vocab_size": 300,
     "hidden_size": 64,
     "intermediate_size": 64,
@@ -39,7 +33,7 @@ SIZES: dict[str, Any] = {
     "pad_token_id": 0,
 }
 TIED = {"tie_word_embeddings": True}
-FAMILIES: dict[str, dict[str, Any]] = {
+FAMILIES = {
     "qwen2": TIED,
     "llama": {"tie_word_embeddings": False},
     "mistral": {"tie_word_embeddings": False},
@@ -51,22 +45,22 @@ IDS = torch.arange(24).reshape(2, 12) + 1
 EXACT = {"rtol": 1e-5, "atol": 1e-5}  # of float32 sums of 64 products in another order; a step of bf16 is 0.01 here
 
 
-def made(family: str, dtype: torch.dtype, device: str = "cpu") -> Any:
+def made(family, dtype, device="cpu"):
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **SIZES, **FAMILIES[family]))
     return model.to(device, dtype).eval()
 
 
-def as_on_a_gpu(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def as_on_a_gpu(rows, monkeypatch):
     """No float32 copy of the whole head, but of so many of its rows at once."""
     monkeypatch.setattr(module, "COPIES_ON", ())
     monkeypatch.setattr(module, "ROWS", rows)
 
 
-def by_hand(model: Any, ids: Tensor) -> Tensor:
+def by_hand(model, ids):
     """Float32 logits of the model's own last hidden states."""
     hidden, weight = model.base_model(ids).last_hidden_state, model.get_output_embeddings().weight
-    logits: Tensor = hidden.float() @ weight.float().T
+    logits = hidden.float() @ weight.float().T
     cap = getattr(model.config, "final_logit_softcapping", None)
     return logits if cap is None else cap * torch.tanh(logits / cap)
 
@@ -75,9 +69,7 @@ def by_hand(model: Any, ids: Tensor) -> Tensor:
     ("family", "dtype", "rows"),
     [*((family, torch.bfloat16, rows) for family in FAMILIES for rows in (128, None)), ("llama", torch.float16, 299)],
 )
-def test_the_logits_of_a_model_in_half_precision_are_float32(
-    family: str, dtype: torch.dtype, rows: int | None, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_logits_of_a_model_in_half_precision_are_float32(family, dtype, rows, device, monkeypatch):
     if rows:
         as_on_a_gpu(rows, monkeypatch)
     model, ids = made(family, dtype, device), IDS.to(device)
@@ -92,7 +84,7 @@ def test_the_logits_of_a_model_in_half_precision_are_float32(
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_model_in_full_precision_gives_the_same_bits(dtype: torch.dtype, device: str) -> None:
+def test_a_model_in_full_precision_gives_the_same_bits(dtype, device):
     model, ids = made("llama", dtype, device), IDS.to(device)
     with float32_head(model):
         found = model(ids).logits
@@ -101,9 +93,7 @@ def test_a_model_in_full_precision_gives_the_same_bits(dtype: torch.dtype, devic
 
 
 @pytest.mark.parametrize("rows", [128, None])
-def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(
-    rows: int | None, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(rows, device, monkeypatch):
     if rows:
         as_on_a_gpu(rows, monkeypatch)
     model = made("llama", torch.bfloat16, device)
@@ -121,7 +111,7 @@ def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(
     assert head.weight.grad is None
 
 
-def test_on_cpu_the_head_is_copied_once_and_again_when_it_has_changed() -> None:
+def test_on_cpu_the_head_is_copied_once_and_again_when_it_has_changed():
     model = made("qwen2", torch.bfloat16)
     head = model.get_output_embeddings()
     copies = []
@@ -138,33 +128,33 @@ def test_on_cpu_the_head_is_copied_once_and_again_when_it_has_changed() -> None:
     assert "float32_copy" not in model.state_dict()
 
 
-def differences(verdicts: Tensor) -> list[float]:
+def differences(verdicts):
     return sorted((verdicts[:, 0] - verdicts[:, 1]).tolist())
 
 
-def of_training(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
+def of_training(model, examples, config):
     batch = Collator(pad=0, branches="none", row_tokens=2048)(groups_of(examples, "random"))
     with torch.autocast(model.device.type, torch.bfloat16):
         return differences(answers_of(model, {name: part.to(model.device) for name, part in batch.items()}).verdicts)
 
 
-def of_the_reference(model: Any, examples: Sequence[Example], config: AnyRun) -> list[float]:
+def of_the_reference(model, examples, config):
     with torch.no_grad():
         found = ask(examples, config, model, 0, tqdm(disable=True))
     return differences(torch.tensor([answers.verdicts for answers in found]))
 
 
 @contextmanager
-def seen_by_the_head(model: Any) -> Iterator[list[Tensor]]:
+def seen_by_the_head(model):
     """The hidden states that go through the head, (N, H) of each pass."""
-    found: list[Tensor] = []
+    found = []
     head = model.get_output_embeddings()
     hook = head.register_forward_hook(lambda _, inputs, __: found.append(inputs[0].detach().flatten(0, -2)))
     yield found
     hook.remove()
 
 
-def expected_of(model: Any, hidden: Sequence[Tensor], choices: Sequence[int]) -> list[float]:
+def expected_of(model, hidden, choices):
     """Margins between two tokens, by hand from hidden states in bf16."""
     one, other = (model.get_output_embeddings().weight[token].float() for token in choices)
     states = torch.cat(list(hidden))
@@ -173,14 +163,12 @@ def expected_of(model: Any, hidden: Sequence[Tensor], choices: Sequence[int]) ->
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory):
     return byte_model(tmp_path_factory.mktemp("model"))
 
 
 @pytest.mark.parametrize("read", [of_training, of_the_reference])
-def test_in_bf16_training_reads_float32_margins(
-    read: Callable[[Any, Sequence[Example], AnyRun], list[float]], checkpoint: Path, tmp_path: Path, device: str
-) -> None:
+def test_in_bf16_training_reads_float32_margins(read, checkpoint, tmp_path, device):
     pytest.importorskip("bitsandbytes", reason="a base is loaded with it")
     config = tiny_run(
         "sft",
@@ -198,7 +186,7 @@ def test_in_bf16_training_reads_float32_margins(
     assert found == pytest.approx(expected_of(model, hidden, examples[0].choices), abs=1e-4)
 
 
-def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path, device: str) -> None:
+def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint, device):
     few, engine = [{"dataset": "pocket", "n_items": 3}], {"kind": "transformers", "dtype": "bfloat16"}
     config = toy_config(str(checkpoint), benchmarks=few, prompts={"template": "matched"}, engine=engine)
     with TransformersEngine(config) as engine, seen_by_the_head(engine.model) as hidden:
@@ -209,7 +197,7 @@ def test_in_bf16_the_transformers_engine_reads_float32_margins(checkpoint: Path,
     assert sorted(answer["1"] - answer["2"] for answer in answers if answer) == pytest.approx(expected, abs=1e-4)
 
 
-def test_vllm_is_asked_for_a_float32_head_where_it_looks() -> None:
+def test_vllm_is_asked_for_a_float32_head_where_it_looks():
     """Of Gemma-3 with its image encoder it looks at the language model's own config, and passes the outer one over."""
     assert with_float32_head(LlamaConfig()).head_dtype == "float32"
     gemma = with_float32_head(Gemma3Config())
@@ -217,7 +205,7 @@ def test_vllm_is_asked_for_a_float32_head_where_it_looks() -> None:
 
 
 @pytest.mark.parametrize("file", SERVING, ids=lambda file: file.stem)
-def test_served_models_have_a_float32_head(file: Path) -> None:
+def test_served_models_have_a_float32_head(file):
     served = yaml.safe_load(file.read_text())
     head = {"head_dtype": "float32"}
     assert served["hf-overrides"] == ({"text_config": head} if "gemma-3" in served["model"] else head)

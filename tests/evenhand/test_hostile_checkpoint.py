@@ -21,19 +21,19 @@ from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 class Touches:
     """A pickle that leaves a file behind when it is loaded."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file):
         self.file = file
 
-    def __reduce__(self) -> tuple[object, tuple[Path]]:
+    def __reduce__(self):
         return Path.touch, (self.file,)
 
 
-def with_pickle(folder: Path, marker: Path) -> Path:
+def with_pickle(folder, marker):
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"lm_head.weight": Touches(marker)}))
     return folder
 
 
-def test_a_checkpoint_of_pickles_is_refused_and_not_opened(tmp_path: Path) -> None:
+def test_a_checkpoint_of_pickles_is_refused_and_not_opened(tmp_path):
     folder = with_pickle(save_checkpoint(tmp_path / "model"), tmp_path / "ran")
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match=r"has no weights \(\*\.safetensors\)"):
@@ -43,12 +43,12 @@ def test_a_checkpoint_of_pickles_is_refused_and_not_opened(tmp_path: Path) -> No
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_pickle_beside_safetensors_is_not_opened(tmp_path: Path) -> None:
+def test_a_pickle_beside_safetensors_is_not_opened(tmp_path):
     load_model(with_pickle(save_checkpoint(tmp_path / "model"), tmp_path / "ran"))
     assert not (tmp_path / "ran").exists()
 
 
-def test_vllm_is_told_to_read_safetensors_alone() -> None:
+def test_vllm_is_told_to_read_safetensors_alone():
     """Its default, "auto", takes a folder's *.bin where there is nothing else."""
     calls = [node for node in ast.walk(tree_of(ROOT / "inference" / "vllm_engine.py")) if isinstance(node, ast.Call)]
     (started,) = [call for call in calls if ast.unparse(call.func) == "LLM"]
@@ -56,13 +56,13 @@ def test_vllm_is_told_to_read_safetensors_alone() -> None:
     assert formats == ["safetensors"]
 
 
-def test_of_a_hub_model_no_pickle_and_no_python_is_fetched() -> None:
+def test_of_a_hub_model_no_pickle_and_no_python_is_fetched():
     patterns = " ".join(patterns_of(weights=True))
     assert "*.safetensors" in patterns
     assert not re.search(r"\.(bin|pt|pth|pkl|ckpt|py)\b", patterns)
 
 
-def test_a_checkpoints_own_python_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoints_own_python_is_not_run(tmp_path, monkeypatch):
     folder, marker = save_checkpoint(tmp_path / "model"), tmp_path / "ran"
     (folder / "own.py").write_text(f"from pathlib import Path\nPath({str(marker)!r}).touch()\n")
     for name, classes in (
@@ -78,7 +78,7 @@ def test_a_checkpoints_own_python_is_not_run(tmp_path: Path, monkeypatch: pytest
     assert not marker.exists()
 
 
-def test_nothing_here_trusts_remote_code() -> None:
+def test_nothing_here_trusts_remote_code():
     trusting = [
         f"{shown(file)}:{node.value.lineno}"
         for file in SOURCES
@@ -91,7 +91,7 @@ def test_nothing_here_trusts_remote_code() -> None:
     assert [str(file) for file in texts if re.search(r"trust[-_]remote[-_]code", file.read_text())] == []
 
 
-def test_nothing_here_reads_a_pickle() -> None:
+def test_nothing_here_reads_a_pickle():
     reading = []
     for file in SOURCES:
         for node in ast.walk(tree_of(file)):
@@ -111,7 +111,7 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("template", ESCAPES)
-def test_a_chat_template_cannot_leave_its_sandbox(template: str, tmp_path: Path) -> None:
+def test_a_chat_template_cannot_leave_its_sandbox(template, tmp_path):
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = template.replace("FILE", str(tmp_path / "ran"))
     with pytest.raises(ModelError, match="its chat template refuses the prompt"):

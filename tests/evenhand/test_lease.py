@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -19,16 +18,16 @@ ELSEWHERE = {"host": "node07", "boot": "b", "process": 1, "since": "2026-01-01 0
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     return tmp_path / "run" / "training.lease"
 
 
-def hold_and_die(file: Path) -> None:
+def hold_and_die(file):
     with held(file, "trained"):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_second_process_is_told_who_holds_it_and_may_go_on_when_it_is_given_back(file: Path) -> None:
+def test_a_second_process_is_told_who_holds_it_and_may_go_on_when_it_is_given_back(file):
     says = rf"run: is being trained by process {os.getpid()} on \S+ since 20\d\d-"
     with held(file, "trained"), pytest.raises(DataError, match=says), held(file, "trained"):
         pass
@@ -37,7 +36,7 @@ def test_a_second_process_is_told_who_holds_it_and_may_go_on_when_it_is_given_ba
         assert file.exists()
 
 
-def test_what_a_killed_process_of_this_machine_held_is_taken_over_at_once(file: Path) -> None:
+def test_what_a_killed_process_of_this_machine_held_is_taken_over_at_once(file):
     process = PROCESSES.Process(target=hold_and_die, args=(file,))
     process.start()
     process.join()
@@ -49,9 +48,7 @@ def test_what_a_killed_process_of_this_machine_held_is_taken_over_at_once(file: 
 @pytest.mark.parametrize(
     "content", [json.dumps(ELSEWHERE), "", "{", "[]"], ids=["another machine", "empty", "cut off", "a list"]
 )
-def test_a_holder_that_cannot_be_seen_is_dead_when_its_heart_has_stopped(
-    content: str, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_holder_that_cannot_be_seen_is_dead_when_its_heart_has_stopped(content, file, monkeypatch):
     monkeypatch.setattr(lease, "STALE_S", 1.0)
     monkeypatch.setattr(lease, "LOOK_S", 0.05)
     file.parent.mkdir()
@@ -60,7 +57,7 @@ def test_a_holder_that_cannot_be_seen_is_dead_when_its_heart_has_stopped(
         assert json.loads(file.read_text())["process"] == os.getpid()
 
 
-def test_who_stood_still_for_too_long_learns_that_it_lost_the_lease_and_leaves_the_new_one(file: Path) -> None:
+def test_who_stood_still_for_too_long_learns_that_it_lost_the_lease_and_leaves_the_new_one(file):
     with held(file, "trained") as mine:
         mine.check_held()
         file.unlink()
@@ -72,15 +69,15 @@ def test_who_stood_still_for_too_long_learns_that_it_lost_the_lease_and_leaves_t
 
 @pytest.mark.parametrize("jump", [0.0, -86_400.0, 3e8])
 def test_a_holder_whose_clock_jumps_keeps_its_lease_and_one_that_watches_by_a_wrong_clock_takes_none(
-    jump: float, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    jump, file, monkeypatch
+):
     """Only that the file's time changes is looked at, and for how long it does not, by a clock that nobody sets."""
     monkeypatch.setattr(lease, "LOOK_S", 0.05)
     file.parent.mkdir()
     file.write_text(json.dumps(ELSEWHERE))
     over = threading.Event()
 
-    def beat_by_a_jumping_clock() -> None:
+    def beat_by_a_jumping_clock():
         tick = 0
         while not over.wait(0.05):
             tick += 1
@@ -98,7 +95,7 @@ def test_a_holder_whose_clock_jumps_keeps_its_lease_and_one_that_watches_by_a_wr
     assert json.loads(file.read_text()) == ELSEWHERE
 
 
-def test_who_took_over_is_not_removed_by_one_that_saw_the_dead_holder_before(file: Path) -> None:
+def test_who_took_over_is_not_removed_by_one_that_saw_the_dead_holder_before(file):
     file.parent.mkdir()
     file.write_text(json.dumps(ELSEWHERE), encoding="utf-8")
     seen = lease.state_of(file)
@@ -110,7 +107,7 @@ def test_who_took_over_is_not_removed_by_one_that_saw_the_dead_holder_before(fil
     assert list(file.parent.iterdir()) == []
 
 
-def test_two_processes_never_remove_at_once(file: Path) -> None:
+def test_two_processes_never_remove_at_once(file):
     """Who comes second while the first is at it may not: what it would remove may by then be somebody's own."""
     file.parent.mkdir()
     file.write_text(json.dumps(ELSEWHERE), encoding="utf-8")

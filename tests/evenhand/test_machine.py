@@ -1,7 +1,5 @@
 """What a machine says of itself, where it says it."""
 
-from pathlib import Path
-
 import pytest
 
 from evenhand import machine
@@ -9,12 +7,9 @@ from evenhand.cli import demo
 
 
 @pytest.mark.parametrize(
-    ("says", "has_bf16"),
-    [("flags : fpu amx_bf16", True), ("flags : fpu", False), ("Features : fp bf16", None)],
+    ("says", "has_bf16"), [("flags : fpu amx_bf16", True), ("flags : fpu", False), ("Features : fp bf16", None)]
 )
-def test_bf16_is_computed_where_the_processor_is_known_to_have_it(
-    says: str, has_bf16: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bf16_is_computed_where_the_processor_is_known_to_have_it(says, has_bf16, tmp_path, monkeypatch):
     (tmp_path / "cpuinfo").write_text(says)
     monkeypatch.setattr(machine, "CPU_INFO", tmp_path / "cpuinfo")
     monkeypatch.setattr(demo, "step", lambda title, *words: " ".join(words))

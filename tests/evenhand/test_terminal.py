@@ -1,7 +1,5 @@
 """What others have written is printed so that no terminal obeys it."""
 
-from pathlib import Path
-
 import pytest
 
 from evenhand.completions import append_completions
@@ -19,12 +17,12 @@ CLEAR = "\x1b[2J"
         ("tab\there\nnext line, naïve 😀 \u00a0", "tab\there\nnext line, naïve 😀 \u00a0"),
     ],
 )
-def test_what_steers_a_terminal_is_written_out_and_text_stays(text: str, printed: str) -> None:
+def test_what_steers_a_terminal_is_written_out_and_text_stays(text, printed):
     assert harmless(text) == printed
 
 
-def test_the_help_of_a_command_stands_at_the_margin() -> None:
-    def main() -> None:
+def test_the_help_of_a_command_stands_at_the_margin():
+    def main():
         """One line,
         and another.
         """
@@ -32,11 +30,11 @@ def test_the_help_of_a_command_stands_at_the_margin() -> None:
     assert "\nOne line,\nand another.\n" in command_parser("verb", main).format_help()
 
 
-def completion(reason: str) -> Completion:
+def completion(reason):
     return Completion(prompt_hash="0123", sample_index=0, text="1", finish_reason=reason)
 
 
-def test_an_answer_is_progress_and_an_engine_error_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_progress_and_an_engine_error_is_none(tmp_path, monkeypatch):
     (tmp_path / "config.yaml").write_text("")
     monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "progress"))
     append_completions(tmp_path, [completion("error: 500")])

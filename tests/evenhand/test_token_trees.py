@@ -1,14 +1,11 @@
 """Rows in which prompts share what they begin with: each path reads, and attends, as its sequence does alone."""
 
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 from transformers.masking_utils import sliding_window_causal_mask_function
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.gemma3.modeling_gemma3 import eager_attention_forward
@@ -17,7 +14,6 @@ from evenhand import token_trees as seen_columns
 from evenhand.token_trees import (
     IN_FLOAT32,
     SEEN_COLUMNS,
-    Tree,
     allowed_of,
     attend,
     attend_to_seen_columns,
@@ -33,19 +29,19 @@ PAD = 99
 SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=7), min_size=1, max_size=6)
 
 
-def prefixes(sequences: list[list[int]]) -> set[tuple[int, ...]]:
+def prefixes(sequences):
     return {tuple(sequence[: end + 1]) for sequence in sequences for end in range(len(sequence))}
 
 
 @given(SEQUENCES)
-def test_every_path_reads_back_its_sequence_from_position_0_on(sequences: list[list[int]]) -> None:
+def test_every_path_reads_back_its_sequence_from_position_0_on(sequences):
     tree = tree_of(sequences)
     assert [tree.tokens[path].tolist() for path in tree.paths] == sequences
     assert [tree.depths[path].tolist() for path in tree.paths] == [list(range(len(one))) for one in sequences]
 
 
 @given(SEQUENCES)
-def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(sequences: list[list[int]]) -> None:
+def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(sequences):
     tree = tree_of(sequences)
     assert len(tree.tokens) == len(tree.reach) == len(tree.depths) == len(prefixes(sequences))
     doubled = tree_of([*sequences, *reversed(sequences)])
@@ -55,7 +51,7 @@ def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(se
     assert [path.tolist() for path in doubled.paths] == [*paths, *reversed(paths)]
 
 
-def seen_in(tree: Tree, width: int) -> torch.Tensor:
+def seen_in(tree, width):
     """(T, T), true on and before each token on its path; padding sees itself."""
     seen = torch.eye(width, dtype=torch.bool)
     for path in tree.paths:
@@ -65,7 +61,7 @@ def seen_in(tree: Tree, width: int) -> torch.Tensor:
 
 
 @given(st.lists(SEQUENCES, min_size=1, max_size=4))
-def test_rows_are_padded_on_the_right_and_say_which_tokens_see_which(rows: list[list[list[int]]]) -> None:
+def test_rows_are_padded_on_the_right_and_say_which_tokens_see_which(rows):
     trees = [tree_of(sequences) for sequences in rows]
     batch = padded_rows(trees, PAD)
     width = max(len(tree.tokens) for tree in trees)
@@ -87,12 +83,12 @@ FAMILY = [[5, 6, 7, 8, 9], [5, 6, 7, 1], [5, 2, 3, 4, 0, 1]]
 WINDOW = 3
 
 
-def mask_for(**config: Any) -> Any:
+def mask_for(**config):
     batch = padded_rows([tree_of(FAMILY), tree_of([[5, 6]])], PAD)
     return attention_argument(SimpleNamespace(**config), batch["reach"], batch["position_ids"], torch.float32)
 
 
-def expected(window: int | None = None) -> torch.Tensor:
+def expected(window=None):
     """(2, 1, T, T): the tokens on the path, and of these the `window` nearest, as transformers defines a window."""
     trees = [tree_of(FAMILY), tree_of([[5, 6]])]
     width = len(trees[0].tokens)
@@ -106,17 +102,17 @@ def expected(window: int | None = None) -> torch.Tensor:
     return seen
 
 
-def test_a_model_without_a_window_gets_the_mask_itself() -> None:
+def test_a_model_without_a_window_gets_the_mask_itself():
     for config in ({}, {"sliding_window": None}, {"sliding_window": WINDOW, "layer_types": ["full_attention"] * 2}):
         assert torch.equal(mask_for(_attn_implementation="flex", **config), expected())
 
 
-def test_a_model_with_a_window_in_every_layer_gets_the_near_tokens() -> None:
+def test_a_model_with_a_window_in_every_layer_gets_the_near_tokens():
     assert torch.equal(mask_for(_attn_implementation="flex", sliding_window=WINDOW), expected(WINDOW))
     assert not torch.equal(expected(WINDOW), expected())
 
 
-def test_a_model_of_both_kinds_gets_a_mask_for_each_also_where_its_text_model_says_so() -> None:
+def test_a_model_of_both_kinds_gets_a_mask_for_each_also_where_its_text_model_says_so():
     text = {"sliding_window": WINDOW, "layer_types": ["sliding_attention", "full_attention"]}
     for config in (text, {"text_config": SimpleNamespace(**text)}):
         masks = mask_for(**config)
@@ -132,7 +128,7 @@ class Layer(torch.nn.Module):
     num_key_value_groups = 3
 
 
-def tensors(width: int, dtype: torch.dtype) -> list[Tensor]:
+def tensors(width, dtype):
     generator = torch.Generator().manual_seed(0)
     return [
         torch.randn(len(ROWS), heads, width, 8, generator=generator).to(dtype).requires_grad_() for heads in (6, 2, 2)
@@ -142,9 +138,7 @@ def tensors(width: int, dtype: torch.dtype) -> list[Tensor]:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("softcap", [None, 2.0])
 @pytest.mark.parametrize("chunk", [(4, 4), (4, 2), (160, 48)])  # at most, and to end with a branch
-def test_attention_and_its_gradients_are_those_of_eager(
-    chunk: tuple[int, int], softcap: float | None, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attention_and_its_gradients_are_those_of_eager(chunk, softcap, dtype, monkeypatch):
     for name, n in zip(("CHUNK", "LEAST"), chunk, strict=True):
         monkeypatch.setattr(seen_columns, name, n)
     allowed = allowed_of(padded_rows([tree_of(row) for row in ROWS], pad=0)["reach"])[:, None]
@@ -160,7 +154,7 @@ def test_attention_and_its_gradients_are_those_of_eager(
         torch.testing.assert_close(ours, eager, **exact)
 
 
-def test_in_bf16_its_scores_can_be_float32() -> None:
+def test_in_bf16_its_scores_can_be_float32():
     """Where all keys have much in common, as Qwen2.5's have, scores are large, and bf16 knows no difference of them."""
     query, key, value = (tensor.detach() for tensor in tensors(9, torch.bfloat16))
     query[..., 0], key[..., 0] = 30, 20
@@ -175,7 +169,7 @@ def test_in_bf16_its_scores_can_be_float32() -> None:
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma3", "qwen2", "mistral"])
-def test_a_base_on_cpu_takes_it_and_reads_padded_rows_as_with_eager(family: str, tmp_path: Path) -> None:
+def test_a_base_on_cpu_takes_it_and_reads_padded_rows_as_with_eager(family, tmp_path):
     config = tiny_run("sft", byte_model(tmp_path, family), tmp_path)
     models = [adapted(tmp_path, config, kind).eval() for kind in (None, "eager")]
     assert [model.config._attn_implementation for model in models] == [SEEN_COLUMNS, "eager"]

@@ -1,12 +1,9 @@
 """Answers shown in the other order: verdicts still mean the same, and a liking for a place shows and cancels."""
 
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evenhand.records import Prompt
 from studies.dialdefer.measures import ACCEPT, ERROR, TIE, UNPARSED
 from studies.dialdefer.panels import BOTH_ORDERS, both_orders
 from studies.dialdefer.records import Condition
@@ -20,25 +17,23 @@ SWAPPED = {"answer_order": "no_first"}
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch):
     use_few_items(monkeypatch)
 
 
-def accepting(prompt: Prompt) -> int:
+def accepting(prompt):
     """The number of the answer that accepts the claim."""
     return 2 if prompt.factors.answer_order == "no_first" else 1
 
 
-def margin_of(prompt: Prompt, lean: float) -> dict[str, Any]:
+def margin_of(prompt, lean):
     """A one-token reply whose margin towards accepting is `lean`."""
     sign = 1 if accepting(prompt) == 1 else -1
     return {"text": "1", "finish_reason": "stop", "answer_logprobs": {"1": sign * lean / 2, "2": -sign * lean / 2}}
 
 
-def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_the_judge_knows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def biased(prompt: Prompt) -> dict[str, Any]:
+def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_the_judge_knows(tmp_path, monkeypatch):
+    def biased(prompt):
         knows = 1.0 if prompt.condition.claim_is_true else -1.0
         defers = 0.5 if prompt.condition.is_dialogue else 0.0
         likes_first = 5.0 if accepting(prompt) == 1 else -5.0
@@ -53,16 +48,14 @@ def test_averaged_margins_cancel_a_liking_for_the_first_answer_that_hides_what_t
     assert (both.acc_c1_true, both.acc_c1_false, both.acc_c2_correct, both.acc_c2_incorrect) == (100, 100, 100, 100)
     assert (both.saturated, both.n_ties, both.n_samples) == (False, 0, 1)
 
-    def probability(margin: float) -> float:
+    def probability(margin):
         return 1 / (1 + math.exp(-margin))
 
     expected = 100 * (probability(1.5) - probability(1.0) + probability(-0.5) - probability(-1.0))
     assert both.soft_dds_pp == pytest.approx(expected)
 
 
-def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(tmp_path, monkeypatch):
     config = with_variants(SWAPPED, verdict="margin", run={"root": tmp_path})
     usual, swapped, both = run_with(AnsweringEngine(lambda p: margin_of(p, 1.0)), config, monkeypatch).panels
     assert both.factors.answer_order == BOTH_ORDERS
@@ -77,9 +70,7 @@ def test_a_reply_that_is_missing_in_one_order_leaves_none_in_both(
 
 
 @pytest.mark.parametrize("dataset", ["truthfulqa", "aio-context"])
-def test_a_treated_arm_is_held_against_the_statements_of_the_same_wording(
-    dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_treated_arm_is_held_against_the_statements_of_the_same_wording(dataset, tmp_path, monkeypatch):
     labels = {"speakers": ["User", "LLM"]}
     variants = (labels, SWAPPED, {"arm": "dehumanizing"}, {"arm": "honest", **labels}, {"arm": "honest", **SWAPPED})
     config = with_variants(*variants, datasets=(dataset,), run={"root": tmp_path})

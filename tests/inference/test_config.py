@@ -29,7 +29,7 @@ MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": {"benchmarks
         {"json_mode": "sk-hunter22hunter22hunter22"},
     ],
 )
-def test_a_password_or_key_in_a_servers_settings_is_refused_and_not_shown(engine: dict[str, object]) -> None:
+def test_a_password_or_key_in_a_servers_settings_is_refused_and_not_shown(engine):
     with pytest.raises(ConfigError) as caught:
         parse_sampling_config({**MINIMAL, "engine": {"kind": "openai", "base_url": "http://h/v1", **engine}}, "x.yaml")
     assert "name the variable in engine.api_key_env" in str(caught.value)
@@ -40,7 +40,7 @@ def test_a_password_or_key_in_a_servers_settings_is_refused_and_not_shown(engine
 
 
 @pytest.mark.parametrize("name", ["hunter22-hunter22", "22hunter", "hunter22 x", ""])
-def test_a_key_where_its_variable_belongs_is_refused_and_not_shown(name: str) -> None:
+def test_a_key_where_its_variable_belongs_is_refused_and_not_shown(name):
     engine = {"kind": "openai", "base_url": "http://h/v1", "api_key_env": name}
     with pytest.raises(ConfigError, match=r"engine\.api_key_env: is no name of a variable") as caught:
         parse_sampling_config({**MINIMAL, "engine": engine}, "x.yaml")
@@ -59,7 +59,7 @@ KEY = "sk-hunter22hunter22hunter22"
         ("run.root", {"run": {"root": f"/runs/{KEY}"}}),
     ],
 )
-def test_a_key_anywhere_in_a_config_is_refused_by_its_place(path: str, keys: dict[str, object]) -> None:
+def test_a_key_anywhere_in_a_config_is_refused_by_its_place(path, keys):
     with pytest.raises(ConfigError, match=f"^x.yaml: {re.escape(path)}: looks like a secret") as caught:
         parse_sampling_config({**MINIMAL, **keys}, "x.yaml")
     assert "hunter22" not in str(caught.value)
@@ -68,11 +68,11 @@ def test_a_key_anywhere_in_a_config_is_refused_by_its_place(path: str, keys: dic
 @pytest.mark.parametrize(
     "text", ["hf-internal-testing/tiny-random-1", "Basic assumptions2024", "risk-2024-long-name-of-1"]
 )
-def test_texts_that_only_sound_like_keys_are_none(text: str) -> None:
+def test_texts_that_only_sound_like_keys_are_none(text):
     assert check_no_secret({"model": [text]}) == {"model": [text]}
 
 
-def test_fields_that_only_sound_like_secrets_may_be_sent() -> None:
+def test_fields_that_only_sound_like_secrets_may_be_sent():
     body = {"stop_token_ids": [1], "max_completion_tokens": 5, "prompt_cache_key": "a", "add_special_tokens": False}
     engine = {"kind": "openai", "base_url": "http://[::1]:8000/v1", "extra_body": body}
     assert parse_sampling_config({**MINIMAL, "engine": engine}, "x.yaml").engine.extra_body == body

@@ -1,8 +1,5 @@
 """Prompts in batches: the same tokens as one by one, and no more of them at a time than an engine works on."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 from tokenizers.processors import TemplateProcessing
 
@@ -27,7 +24,7 @@ TEXTS = (
 SYSTEM = Message(role="system", content="No humans are involved.")
 
 
-def tokenizers() -> Iterator[Any]:
+def tokenizers():
     yield load_tokenizer(embedded_model_path())
     marked = byte_tokenizer(word_start=True)
     marked.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
@@ -35,7 +32,7 @@ def tokenizers() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("family", "chat_template"), [*((family, True) for family in TEMPLATES), ("llama", False)])
-def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, chat_template: bool) -> None:
+def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family, chat_template):
     asked = toy_config("m", chat_template=chat_template)
     prompts = [toy_prompt(text, *system) for text in TEXTS for system in ((), (SYSTEM,))] * (BATCH // 8)
     assert len(prompts) > BATCH
@@ -52,7 +49,7 @@ def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family: str, 
                 assert alone == tokenizer.encode(one.rendered, add_special_tokens=not chat_template)
 
 
-def test_margins_are_not_read_where_the_template_opens_a_thought() -> None:
+def test_margins_are_not_read_where_the_template_opens_a_thought():
     tokenizer, off = byte_tokenizer(), {"name": "m", "chat_template_args": {"enable_thinking": False}}
     tokenizer.chat_template = THINKING
     for config in (toy_config("m", "reason"), toy_config("m", model=off)):

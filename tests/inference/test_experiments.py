@@ -1,15 +1,13 @@
 """Experiments of several prompt variants: what each asks, on which datasets, in which order, and its verdicts."""
 
-from collections.abc import Sequence
 from itertools import product
 from os.path import commonprefix
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.files import shipped_yaml
-from inference.config import InferenceConfig, load_sampling_config
+from inference.config import load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.panels import variant_of
 from studies.dialdefer.section import prompt_variants
@@ -23,7 +21,7 @@ EXPERIMENTS = sorted(FOLDER.glob("*.yaml"))
 SEVERAL = ({"arm": "honest"}, {"speakers": ["A", "B"]}, {"template": "v2"}, {"answer_order": "no_first"})
 
 
-def every_wording(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def every_wording(names):
     """Every template of a set that margins can be read in, the first the main one, in both answer orders."""
     others = [(name, "/".join(TEMPLATES[name, "one_token"].speakers or ())) for name in names[1:] if name != "paper"]
     orders = product([("", ""), *others], ("", "no_first"))
@@ -36,20 +34,18 @@ EXPECTED |= {f"wordings-{name}": every_wording(names) for name, names in SETS.it
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch):
     use_few_items(monkeypatch)
 
 
-def experiment(path: Path, root: Path) -> InferenceConfig:
+def experiment(path, root):
     return load_sampling_config([str(path), f"run.root={root}"])
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
-def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(path, tmp_path, monkeypatch):
     run = run_with(judge := AnsweringEngine(says_one), experiment(path, tmp_path), monkeypatch)
-    found: dict[str, list[str]] = {}
+    found = {}
     for panel in run.panels:
         name = variant_of(panel, run.panels)
         main_roles = panel.roles == "2->1"
@@ -63,8 +59,8 @@ def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(
     assert judge.asked_once() == len({p.prompt_hash for p in run.plan})
 
 
-def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one() -> None:
-    def asked(name: str) -> set[tuple[Any, ...]]:
+def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one():
+    def asked(name):
         config = load_sampling_config([str(FOLDER / f"{name}.yaml")])
         variants = [tuple(variant.settings.values()) for variant in prompt_variants(config.dialdefer.prompts)]
         assert len(variants) == len(set(variants))
@@ -74,7 +70,7 @@ def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one() 
     assert asked("all") == asked("embedded") == set().union(*parts)
 
 
-def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before() -> None:
+def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before():
     ordered = in_prefix_order(first_prompts(with_variants(*SEVERAL, datasets=("truthfulqa", "aio-context"))))
     texts = ["\0".join(f"{m.role}\0{m.content}" for m in prompt.messages) for prompt in ordered]
     for i, text in enumerate(texts[1:], start=1):

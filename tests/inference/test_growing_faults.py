@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Container
 from pathlib import Path
 
 import pytest
@@ -22,15 +21,13 @@ from tests.toy_study.section import Fruit
 
 
 @pytest.mark.parametrize("fault", TRIALS)
-def test_nothing_is_lost_doubled_or_wrong_under(fault: str, tmp_path: Path) -> None:
+def test_nothing_is_lost_doubled_or_wrong_under(fault, tmp_path):
     draws = {number: random.Random(f"{fault} {number}") for number in range(N_FAULTS)}
     differences = {number: TRIALS[fault](tmp_path / str(number), rng) for number, rng in draws.items()}
     assert {number: seen for number, seen in differences.items() if seen != Found()} == {}
 
 
-def test_a_clock_that_is_set_back_puts_no_second_answer_before_the_one_that_a_unit_has_gone_by(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_that_is_set_back_puts_no_second_answer_before_the_one_that_a_unit_has_gone_by(tmp_path, monkeypatch):
     (tmp_path / "config.yaml").write_text("name: x\n")
     for text in ("first", "second", "third"):
         log = CompletionLog(tmp_path, 1)
@@ -40,12 +37,10 @@ def test_a_clock_that_is_set_back_puts_no_second_answer_before_the_one_that_a_un
     assert completions_of(tmp_path)["ab", 0].text == "first"
 
 
-def test_what_was_answered_here_is_not_asked_again_while_its_folder_is_shown_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_answered_here_is_not_asked_again_while_its_folder_is_shown_late(tmp_path, monkeypatch):
     read, looks = Answers.read, list[Path]()
 
-    def late(self: Answers, path: Path, but: Container[str] = ()) -> Answers:
+    def late(self, path, but=()):
         looks.append(path)
         last = sorted(file.name for file in (path / "completions").glob("*"))[-2:]
         return read(self, path, last if len(looks) == 2 else but)  # at the first look nothing is there yet
@@ -58,23 +53,22 @@ def test_what_was_answered_here_is_not_asked_again_while_its_folder_is_shown_lat
 
 
 SHARDS = [(0, 2), (1, 2)]
-Ask = Callable[[int, AnsweringEngine], Path]
 
 
 class Quoting(Chain):
     """Begins with a question that every such unit asks."""
 
-    def opening(self) -> str:
+    def opening(self):
         return "Is fruit sweet?"
 
 
-def two_units() -> list[Quoting]:
+def two_units():
     """One of each shard."""
     made = [Quoting(f"fruit {number}") for number in range(20)]
     return [next(unit for unit in made if in_shard(unit.unit_id, shard)) for shard in SHARDS]
 
 
-def saying(text: str, meanwhile: Callable[[], object] = lambda: None) -> AnsweringEngine:
+def saying(text, meanwhile=lambda: None):
     """Another process may do its whole part while this one's first answer is under way."""
     engine = AnsweringEngine(lambda prompt: text)
     engine.before = lambda number: meanwhile() if number == 0 else None
@@ -82,19 +76,19 @@ def saying(text: str, meanwhile: Callable[[], object] = lambda: None) -> Answeri
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+def ask(tmp_path, monkeypatch):
     """Runs a shard of a run of the two units with an engine."""
     two = config(tmp_path)
     monkeypatch.setattr(type(two.study), "units", lambda self, verdict: Units(two_units(), "made"))
 
-    def run(number: int, engine: AnsweringEngine) -> Path:
+    def run(number, engine):
         scripted(monkeypatch, engine)
         return sample(two, SHARDS[number])
 
     return run
 
 
-def outcome(path: Path) -> list[list[str]]:
+def outcome(path):
     """The replies that count, unit by unit, in the order in which they were asked for."""
     replies = completions_of(path)
     return [
@@ -103,7 +97,7 @@ def outcome(path: Path) -> list[list[str]]:
     ]
 
 
-def test_one_after_the_other_the_second_reads_the_shared_reply_and_asks_nothing_again(ask: Ask) -> None:
+def test_one_after_the_other_the_second_reads_the_shared_reply_and_asks_nothing_again(ask):
     first, second = saying("yes"), saying("no")
     assert not is_done(ask(0, first))
     path = ask(1, second)
@@ -112,7 +106,7 @@ def test_one_after_the_other_the_second_reads_the_shared_reply_and_asks_nothing_
     assert outcome(path) == [["yes"] * N_STEPS, ["yes", *["no"] * (N_STEPS - 1)]]
 
 
-def test_a_process_whose_shared_reply_came_second_asks_what_its_unit_owes_by_the_first(ask: Ask) -> None:
+def test_a_process_whose_shared_reply_came_second_asks_what_its_unit_owes_by_the_first(ask):
     """It said that other shards owed it, though they were over, and nobody asked."""
     path = ask(0, saying("no", lambda: ask(1, saying("yes"))))
     assert is_done(path)
@@ -121,7 +115,7 @@ def test_a_process_whose_shared_reply_came_second_asks_what_its_unit_owes_by_the
     assert sorted(written.values())[-2:] == [1, 2], "the shared prompt alone has two replies"
 
 
-def test_two_units_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_units_of_one_name_are_refused(tmp_path):
     run = Run(tmp_path, config(tmp_path), [Fruit("fig"), Fruit("fig")], plan_grows=True)
     with pytest.raises(DataError, match="the id 'fig' occurs twice"):
         list(Plan(run, Answers()).prompts())

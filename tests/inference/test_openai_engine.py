@@ -3,10 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,20 +12,20 @@ from evenhand.errors import ConfigError, ModelError
 from evenhand.run_directory import is_done
 from inference.openai_engine import FAILURES_IN_A_ROW
 from inference.sampling import sample
-from tests.made.fake_server import FakeServer, Reply, Script, answer, as_json, refusal
+from tests.made.fake_server import FakeServer, Reply, answer, as_json, refusal
 from tests.made.read_back import completions_of
 from tests.made.toy_runs import ask, ask_until_error, config, echo, prompts
 
 
-def only(question: str, script: Script) -> Script:
+def only(question, script):
     """The script for one question, the echo for all others."""
     return lambda body, n: (script if body["messages"][-1]["content"] == question else echo)(body, n)
 
 
-def test_the_concurrency_limit_is_reached_and_never_exceeded_and_every_reply_goes_to_its_prompt() -> None:
+def test_the_concurrency_limit_is_reached_and_never_exceeded_and_every_reply_goes_to_its_prompt():
     together, asked = threading.Barrier(3), prompts(30)  # a reply comes only when three requests are there at once
 
-    def meet(body: dict[str, Any], n: int) -> Reply:
+    def meet(body, n):
         together.wait(timeout=30)
         return echo(body, n)
 
@@ -38,7 +35,7 @@ def test_the_concurrency_limit_is_reached_and_never_exceeded_and_every_reply_goe
     assert found == {p.prompt_hash: f"answer to {p.messages[0].content}" for p in asked}
 
 
-def test_a_prompt_that_fails_for_good_is_an_error_completion_and_the_others_stay() -> None:
+def test_a_prompt_that_fails_for_good_is_an_error_completion_and_the_others_stay():
     broken = refusal(500, "out of memory")
     with FakeServer(only("question 3", lambda body, n: broken)) as server:
         found = ask(server, prompts(6))
@@ -50,7 +47,7 @@ def test_a_prompt_that_fails_for_good_is_an_error_completion_and_the_others_stay
     assert server.texts().count("question 3") == 3  # once and two retries
 
 
-def test_a_server_that_fails_everybody_is_left_after_some_prompts() -> None:
+def test_a_server_that_fails_everybody_is_left_after_some_prompts():
     with FakeServer(lambda body, n: refusal(503, "")) as server:
         kept, words = ask_until_error(server, prompts(100))
     assert f"{FAILURES_IN_A_ROW} prompts in a row got no answer" in words
@@ -59,7 +56,7 @@ def test_a_server_that_fails_everybody_is_left_after_some_prompts() -> None:
     assert len(kept) < 20
 
 
-def test_a_reply_that_never_comes_is_an_error_completion() -> None:
+def test_a_reply_that_never_comes_is_an_error_completion():
     over = threading.Event()
     try:
         with FakeServer(only("question 1", lambda body, n: Reply(504) if over.wait(30) else Reply())) as server:
@@ -79,13 +76,13 @@ def test_a_reply_that_never_comes_is_an_error_completion() -> None:
         (answer(""), "reply without text"),
     ],
 )
-def test_garbage_is_an_error_with_its_reason_and_never_an_answer(garbage: Reply, reason: str) -> None:
+def test_garbage_is_an_error_with_its_reason_and_never_an_answer(garbage, reason):
     with FakeServer(only("question 0", lambda body, n: garbage)) as server:
         found = ask(server, prompts(2))
     assert {c.finish_reason for c in found} == {"stop", f"error: {reason}"}
 
 
-def test_a_wrong_key_stops_before_any_prompt_and_never_shows_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_key_stops_before_any_prompt_and_never_shows_the_key(monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-secret")
     wrong = refusal(401, "Incorrect API key provided: sk-secret")
     with FakeServer(echo, models=wrong) as server, pytest.raises(ModelError) as caught:
@@ -95,7 +92,7 @@ def test_a_wrong_key_stops_before_any_prompt_and_never_shows_the_key(monkeypatch
     assert server.asked == []
 
 
-def test_a_place_that_is_no_such_server_or_where_nobody_answers_says_so() -> None:
+def test_a_place_that_is_no_such_server_or_where_nobody_answers_says_so():
     words = r"no OpenAI-compatible server is ready there .* usually ends in /v1"
     with FakeServer(echo, models=Reply(body="<html>")) as server, pytest.raises(ModelError, match=words):
         ask(server, prompts(1))
@@ -110,7 +107,7 @@ def test_a_place_that_is_no_such_server_or_where_nobody_answers_says_so() -> Non
         "request (12 tokens) exceeds the available context size (10 tokens), try increasing it",
     ],
 )
-def test_prompts_over_the_context_window_are_named_after_the_others_were_answered(said: str) -> None:
+def test_prompts_over_the_context_window_are_named_after_the_others_were_answered(said):
     long = refusal(400, said)
     with FakeServer(only("question 0", lambda body, n: long)) as server:
         kept, words = ask_until_error(server, prompts(6))
@@ -120,7 +117,7 @@ def test_prompts_over_the_context_window_are_named_after_the_others_were_answere
     assert server.texts().count("question 0") == 1
 
 
-def test_a_request_that_the_server_does_not_understand_stops_the_run() -> None:
+def test_a_request_that_the_server_does_not_understand_stops_the_run():
     with FakeServer(lambda body, n: refusal(400, "Unsupported parameter: 'max_tokens'")) as server:
         kept, words = ask_until_error(server, prompts(50))
     assert kept == []
@@ -129,21 +126,21 @@ def test_a_request_that_the_server_does_not_understand_stops_the_run() -> None:
     assert len(server.asked) <= 8
 
 
-def dripping(part: bytes = b" ") -> Iterator[bytes]:
+def dripping(part=b" "):
     """A byte now and then, for ever: no single read takes long."""
     while True:
         time.sleep(0.02)
         yield part
 
 
-def test_a_body_that_drips_for_ever_ends_at_the_deadline_of_the_request() -> None:
+def test_a_body_that_drips_for_ever_ends_at_the_deadline_of_the_request():
     reply = Reply(body='{"choices": ', more=dripping())
     with FakeServer(lambda body, n: reply) as server:
         (found,) = ask(server, prompts(1), {"timeout_s": 0.2, "total_timeout_s": 0.1, "max_retries": 0})
     assert found.finish_reason.startswith("error: no reply within 0.3 s")
 
 
-def test_a_redirect_is_not_followed_and_named() -> None:
+def test_a_redirect_is_not_followed_and_named():
     moved = Reply(307, "", {"Location": "http://elsewhere/v1"})
     with FakeServer(lambda body, n: moved) as server:
         _, words = ask_until_error(server, prompts(1))
@@ -153,8 +150,8 @@ def test_a_redirect_is_not_followed_and_named() -> None:
 HALF = '{"choices": [{"message": {"content": "1 \\ud83d"}, "finish_reason": "st\\ud83dop"}], "model": "m\\ude00"}'
 
 
-def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(tmp_path: Path) -> None:
-    keys: dict[str, Any] = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path)}}
+def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(tmp_path):
+    keys = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path)}}
     with FakeServer(lambda body, n: Reply(body=HALF) if len(server.asked) == 3 else answer("2")) as server:
         path = sample(config(server.base_url, **keys))
     found = completions_of(path).values()
@@ -163,8 +160,8 @@ def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(t
     assert is_done(path)
 
 
-def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path: Path) -> None:
-    def run() -> Path:
+def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path):
+    def run():
         keys = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path), "shard_size": 2}}
         return sample(config(server.base_url, {"concurrency": 2}, **keys))
 
@@ -186,7 +183,7 @@ def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path: Path) 
     assert is_done(path)
 
 
-def test_a_request_holds_what_the_config_says_and_nothing_of_vllm() -> None:
+def test_a_request_holds_what_the_config_says_and_nothing_of_vllm():
     with FakeServer(echo) as server:
         ask(server, prompts(1))
     assert server.paths == ["/v1/chat/completions"]
@@ -201,13 +198,13 @@ def test_a_request_holds_what_the_config_says_and_nothing_of_vllm() -> None:
     ]
 
 
-def test_what_only_vllm_servers_know_is_refused_by_others() -> None:
+def test_what_only_vllm_servers_know_is_refused_by_others():
     for key, value in (("top_k", 20), ("repetition_penalty", 1.05)):
         with FakeServer(echo) as server, pytest.raises(ConfigError, match="known to vLLM servers only"):
             ask(server, prompts(1), sampling={key: value, "temperature": 0.5})
 
 
-def test_extra_body_overrides_fields_and_null_takes_them_out() -> None:
+def test_extra_body_overrides_fields_and_null_takes_them_out():
     extra = {"max_tokens": None, "max_completion_tokens": 50, "temperature": 1}
     with FakeServer(echo) as server:
         ask(server, prompts(1), {"extra_body": extra})
@@ -216,15 +213,7 @@ def test_extra_body_overrides_fields_and_null_takes_them_out() -> None:
     assert (body["max_completion_tokens"], body["temperature"]) == (50, 1)
 
 
-def test_json_schema_holds_the_server_to_the_two_keys() -> None:
-    with FakeServer(echo) as server:
-        ask(server, prompts(1), {"json_mode": "json_schema"}, sampling={"structured": "json"})
-    schema = server.asked[0]["response_format"]["json_schema"]["schema"]
-    assert list(schema["properties"]) == ["chosen_answer", "reasoning"]
-    assert schema["properties"]["chosen_answer"]["enum"] == ["1", "2"]
-
-
-def margins(top: dict[str, float], token: str = "1") -> Reply:
+def margins(top, token="1"):
     """A chat reply with log-probabilities at one generated token."""
     listed = [{"token": t, "logprob": value} for t, value in top.items()]
     entry = {"token": token, "logprob": top.get(token, -0.1), "top_logprobs": listed}
@@ -241,7 +230,7 @@ def margins(top: dict[str, float], token: str = "1") -> Reply:
         ({"1": -0.25, " 2": -1.5}, {"1": -0.25}),
     ],
 )
-def test_a_margin_holds_only_what_the_server_listed(top: dict[str, float], read: dict[str, float]) -> None:
+def test_a_margin_holds_only_what_the_server_listed(top, read):
     with FakeServer(lambda body, n: margins(top, next(iter(top)))) as server:
         (found,) = ask(server, prompts(1), verdict="margin")
     assert found.answer_logprobs == read
@@ -249,7 +238,7 @@ def test_a_margin_holds_only_what_the_server_listed(top: dict[str, float], read:
     assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
 
 
-def test_a_raw_prompt_goes_as_it_is_to_the_text_endpoint_and_its_margin_is_read_there() -> None:
+def test_a_raw_prompt_goes_as_it_is_to_the_text_endpoint_and_its_margin_is_read_there():
     listed = {"tokens": ["1"], "top_logprobs": [{"1": -0.5, "2": -2.0}]}
     with FakeServer(lambda body, n: as_json({"choices": [{"text": "1", "logprobs": listed}]})) as server:
         (found,) = ask(server, prompts(1), verdict="margin", chat_template=False)
@@ -260,7 +249,7 @@ def test_a_raw_prompt_goes_as_it_is_to_the_text_endpoint_and_its_margin_is_read_
 VLLM = as_json({"data": [{"id": "judge", "owned_by": "vllm"}]})
 
 
-def test_vllm_is_told_what_its_defaults_would_change_and_shows_the_rendered_prompt() -> None:
+def test_vllm_is_told_what_its_defaults_would_change_and_shows_the_rendered_prompt():
     reply = {"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}], "prompt_text": "<user>question 0"}
     model = {"name": "judge", "chat_template_args": {"enable_thinking": False}}
     with FakeServer(lambda body, n: as_json(reply), models=VLLM) as server:
@@ -271,7 +260,7 @@ def test_vllm_is_told_what_its_defaults_would_change_and_shows_the_rendered_prom
     assert body["chat_template_kwargs"] == {"date_string": FIXED_DATE, "enable_thinking": False}
 
 
-def test_vllm_margins_are_read_by_token_id() -> None:
+def test_vllm_margins_are_read_by_token_id():
     top = {"token_id:33": -0.5, "token_id:34": -30.0}
     with FakeServer(lambda body, n: margins(top, "token_id:33"), VLLM, {"1": [33], "2": [34]}) as server:
         (found,) = ask(server, prompts(1), verdict="margin")
@@ -280,7 +269,7 @@ def test_vllm_margins_are_read_by_token_id() -> None:
     assert (body["logprob_token_ids"], body["allowed_token_ids"], body["max_tokens"]) == ([33, 34], [33, 34], 1)
 
 
-def test_vllm_margins_in_a_thought_are_refused() -> None:
+def test_vllm_margins_in_a_thought_are_refused():
     reply = as_json({**json.loads(margins({"token_id:33": -0.5}, "token_id:33").body), "prompt_text": "0?<think>\n"})
     with (
         FakeServer(lambda body, n: reply, VLLM, {"1": [33], "2": [34]}) as server,
@@ -289,7 +278,7 @@ def test_vllm_margins_in_a_thought_are_refused() -> None:
         ask(server, prompts(1), verdict="margin")
 
 
-def with_lead(first: str) -> Reply:
+def with_lead(first):
     """A vLLM reply of two tokens, the answers listed at both, as for a Mistral tokenizer."""
     noise, reading = {"token_id:33": -20.0, "token_id:34": -9.0}, {"token_id:33": -1.0, "token_id:34": -2.0}
     content = [
@@ -299,7 +288,7 @@ def with_lead(first: str) -> Reply:
     return answer("1", logprobs={"content": content})
 
 
-def test_vllm_margins_are_read_behind_the_lead_that_all_answers_share() -> None:
+def test_vllm_margins_are_read_behind_the_lead_that_all_answers_share():
     with FakeServer(lambda body, n: with_lead("token_id:9"), VLLM, {"1": [9, 33], "2": [9, 34]}) as server:
         (found,) = ask(server, prompts(1), verdict="margin")
     (body,) = server.asked

@@ -3,13 +3,12 @@
 import itertools
 import math
 import random
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.chat_templates import Tokens, option_tokens, own_tokens
+from evenhand.chat_templates import option_tokens, own_tokens
 from inference.options import log_rest, option_logprobs, questions
 from tests.made.tiny_checkpoint import byte_tokenizer
 
@@ -19,13 +18,13 @@ options_of_tokens = st.lists(
 )
 
 
-def next_token(seed: int, path: Sequence[int]) -> list[float]:
+def next_token(seed, path):
     """A made-up model: the probability of each token behind a path."""
     weights = [random.Random(f"{seed} {list(path)} {token}").random() ** 3 for token in VOCABULARY]
     return [weight / sum(weights) for weight in weights]
 
 
-def counted(reply: Sequence[int], options: Sequence[Tokens]) -> Tokens | None:
+def counted(reply, options):
     """The option that a reply begins with, unless its next token goes on towards a longer one."""
     for option in options:
         if tuple(reply[: len(option)]) == option:
@@ -36,7 +35,7 @@ def counted(reply: Sequence[int], options: Sequence[Tokens]) -> Tokens | None:
 
 
 @given(options_of_tokens, st.integers(0, 1000))
-def test_an_option_has_the_probability_of_all_replies_that_count_for_it(options: list[Tokens], seed: int) -> None:
+def test_an_option_has_the_probability_of_all_replies_that_count_for_it(options, seed):
     brute = dict.fromkeys(options, 0.0)
     for reply in itertools.product(VOCABULARY, repeat=max(map(len, options)) + 1):
         option = counted(reply, options)
@@ -54,7 +53,7 @@ def test_an_option_has_the_probability_of_all_replies_that_count_for_it(options:
     assert math.fsum(map(math.exp, found.values())) <= 1 + 1e-6
 
 
-def test_a_rest_is_exact_where_little_or_nearly_everything_goes_on() -> None:
+def test_a_rest_is_exact_where_little_or_nearly_everything_goes_on():
     assert log_rest([math.log(1e-12)]) == pytest.approx(-1e-12, rel=1e-9)
     assert log_rest([math.log(0.25), math.log(0.25)]) == pytest.approx(math.log(0.5))
     assert log_rest([-1e-5]) == pytest.approx(math.log(1e-5), rel=1e-4)
@@ -62,11 +61,11 @@ def test_a_rest_is_exact_where_little_or_nearly_everything_goes_on() -> None:
     assert log_rest([0.0]) == log_rest([math.log(0.5) + 1e-8, math.log(0.5)]) == math.log(2.0**-24)
 
 
-def spelled(tokens: Tokens, tokenizer: object) -> str:
-    return "".join(tokenizer.convert_ids_to_tokens(list(tokens)))  # type: ignore[attr-defined]
+def spelled(tokens, tokenizer):
+    return "".join(tokenizer.convert_ids_to_tokens(list(tokens)))
 
 
-def test_a_reply_begins_without_a_space_behind_a_chat_template_and_with_one_in_bare_text() -> None:
+def test_a_reply_begins_without_a_space_behind_a_chat_template_and_with_one_in_bare_text():
     plain, marked = byte_tokenizer(), byte_tokenizer(word_start=True)
     behind_chat = [option_tokens(t, ["Ann"], "<user>Answer:</s><assistant>")["Ann"] for t in (plain, marked)]
     assert [spelled(ids, t) for ids, t in zip(behind_chat, (plain, marked), strict=True)] == ["Ann", "_Ann"]
@@ -79,7 +78,7 @@ def test_a_reply_begins_without_a_space_behind_a_chat_template_and_with_one_in_b
 
 
 @given(options_of_tokens)
-def test_one_token_tells_the_options_apart_where_it_is_another_for_each_and_nowhere_else(options: list[Tokens]) -> None:
+def test_one_token_tells_the_options_apart_where_it_is_another_for_each_and_nowhere_else(options):
     found = own_tokens({str(option): option for option in options})
     if found is None:
         depth = next(d for d in itertools.count() if len({option[: d + 1] for option in options}) > 1 or d == 3)

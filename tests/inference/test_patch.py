@@ -1,17 +1,16 @@
 """A patch of the prompt: what the judge is asked under it, and that runs which differ in it alone are compared."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
+from bench.simulated_patches import TRUE, coverage
 from eval.__main__ import compare_main
 from eval.scorecard.arms import BASE, arm_of, sampled_arms, training_doubts
 from evenhand.chat_templates import check_switches_thinking
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, DataError, ModelError
-from evenhand.records import Completion, Message, Prompt
+from evenhand.records import Message
 from inference.patch import PatchConfig, patched_units
 from inference.server_messages import ServerFacts, request_body
 from studies.framing.section import FramingSection
@@ -19,7 +18,6 @@ from tests.made.completions import completion
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.sampling_configs import sampling_config
 from tests.made.scorecard_runs import scored
-from tests.made.simulated_patches import TRUE, coverage
 
 SYSTEM, REMINDER = "Judge the claim alone.", "Who says it does not matter."
 POCKET = {"name": "x", "model": {"name": "embedded"}, "benchmarks": [{"dataset": "pocket", "n_items": 2}]}
@@ -27,23 +25,23 @@ PRESSED = {"pressed": {"follow_up_to": "statement", "ask": "Are you sure?"}}
 FRAMINGS = {"statement": "{{ claim }}", "expert": "A professor says: {{ claim }}"}
 
 
-def patch(**keys: Any) -> PatchConfig:
+def patch(**keys):
     return parse_config(PatchConfig, keys, "patch")
 
 
-def framed(tmp_path: Path, **keys: Any) -> FramingSection:
+def framed(tmp_path, **keys):
     return parse_config(FramingSection, study(claims(tmp_path / "items.jsonl", 1), **keys), "framing")
 
 
-def replies_to(prompts: Any, text: str = "1") -> dict[str, list[Completion]]:
+def replies_to(prompts, text="1"):
     return {prompt.prompt_hash: [completion(text, prompt_hash=prompt.prompt_hash)] for prompt in prompts}
 
 
-def turns(prompt: Prompt) -> list[tuple[str, str]]:
+def turns(prompt):
     return [(message.role, message.content) for message in prompt.messages]
 
 
-def test_a_patch_is_named_by_what_it_sets_and_must_set_something() -> None:
+def test_a_patch_is_named_by_what_it_sets_and_must_set_something():
     assert patch(system=SYSTEM, statement_first=True, thinking=False).name == (
         "system prompt + statement first + thinking off"
     )
@@ -55,7 +53,7 @@ def test_a_patch_is_named_by_what_it_sets_and_must_set_something() -> None:
             patch(**keys)
 
 
-def test_system_prompt_and_reminder_stand_around_the_study_and_change_the_hash() -> None:
+def test_system_prompt_and_reminder_stand_around_the_study_and_change_the_hash():
     """The study's own system prompt goes on behind the patch's: a chat has one."""
     prompts = {"arms": ["none", "honest"]}
     bare, patched = (
@@ -74,7 +72,7 @@ def test_system_prompt_and_reminder_stand_around_the_study_and_change_the_hash()
         assert user == ("user", f"{own[-1].content.rstrip()}\n\n{REMINDER}")
 
 
-def test_what_goes_on_behind_a_reply_holds_the_earlier_prompt_as_it_was_asked(tmp_path: Path) -> None:
+def test_what_goes_on_behind_a_reply_holds_the_earlier_prompt_as_it_was_asked(tmp_path):
     section = framed(tmp_path, framings={**FRAMINGS, **PRESSED}, placebos=[])
     (unit,) = patched_units(section, "answer", patch(system=SYSTEM, reminder=REMINDER)).units
     first = unit.next_prompts({})
@@ -86,7 +84,7 @@ def test_what_goes_on_behind_a_reply_holds_the_earlier_prompt_as_it_was_asked(tm
     assert unit.next_prompts({**replies_to(first, "2"), **replies_to(later)}) == ()
 
 
-def test_statement_first_asks_each_framing_behind_the_verdict_on_the_statement(tmp_path: Path) -> None:
+def test_statement_first_asks_each_framing_behind_the_verdict_on_the_statement(tmp_path):
     (unit,) = patched_units(framed(tmp_path), "answer", patch(statement_first=True)).units
     first = unit.next_prompts({})
     assert {p.condition for p in first} == {"statement"}
@@ -103,7 +101,7 @@ def test_statement_first_asks_each_framing_behind_the_verdict_on_the_statement(t
 
 
 @pytest.mark.parametrize("verdict", ["margin", "reason"])
-def test_statement_first_asks_c2_in_the_chat_of_c1(verdict: str) -> None:
+def test_statement_first_asks_c2_in_the_chat_of_c1(verdict):
     config = sampling_config({**POCKET, "verdict": verdict, "patch": {"statement_first": True}})
     units = config.units()
     assert units.plan_grows
@@ -121,7 +119,7 @@ def test_statement_first_asks_c2_in_the_chat_of_c1(verdict: str) -> None:
     assert all(p.messages[-1] == alone[name] for name, p in later.items())
 
 
-def test_statement_first_is_refused_where_no_statement_comes_before(tmp_path: Path) -> None:
+def test_statement_first_is_refused_where_no_statement_comes_before(tmp_path):
     chained = {**FRAMINGS, "pressed": {"follow_up_to": "expert", "ask": "Are you sure?"}}
     own_system = {**FRAMINGS, "role": {"text": "{{ claim }}", "system": "You are a pupil."}}
     for framings, words in ((chained, "follow-up to 'expert'"), (own_system, "another system prompt than 'statement'")):
@@ -148,14 +146,14 @@ class Template:
 
     chat_template, name_or_path = "x", "made"
 
-    def __init__(self, switch: str) -> None:
+    def __init__(self, switch):
         self.switch = switch
 
-    def apply_chat_template(self, turns: Any, **arguments: Any) -> str:
+    def apply_chat_template(self, turns, **arguments):
         return f"{turns[-1]['content']}{arguments.get(self.switch, '')}"
 
 
-def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere() -> None:
+def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere():
     config = sampling_config({**POCKET, "patch": {"thinking": True}})
     for switch in ("enable_thinking", "thinking"):
         check_switches_thinking(Template(switch))
@@ -177,20 +175,18 @@ def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere() ->
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def runs(tmp_path, monkeypatch):
     """A function: keys of the config → a finished run of a study in YAML."""
     section = study(claims(tmp_path / "items.jsonl", 40))
 
-    def made(name: str, **keys: Any) -> Path:
+    def made(name, **keys):
         own = keys.pop("section", section)
         return run_of(tmp_path, own, planted(1, defers=0.3), monkeypatch, name=name, **keys)
 
     return made
 
 
-def test_runs_that_differ_in_the_patch_alone_are_compared_and_in_more_refused(
-    runs: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_that_differ_in_the_patch_alone_are_compared_and_in_more_refused(runs, tmp_path, capsys):
     base, patched = runs("base"), runs("patched", patch={"system": SYSTEM})
     warm = runs("warm", patch={"system": SYSTEM}, sampling={"max_tokens": 7})
     words = ["--out", str(tmp_path / "out"), "--draws", "50", "--all"]
@@ -205,7 +201,7 @@ def test_runs_that_differ_in_the_patch_alone_are_compared_and_in_more_refused(
     assert "patch." not in str(refusal.value)
 
 
-def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs: Any) -> None:
+def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs):
     base = runs("base")
     arms = [runs("one", patch={"system": SYSTEM}), runs("two", patch={"reminder": REMINDER, "name": "blind"})]
     trained = runs("sft", patch={"system": SYSTEM}, model={"name": "sft"})
@@ -231,15 +227,15 @@ def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs: Any) -> None:
         scored(base, f"p={arms[1]}", f"p={repeated}", draws=20)
 
 
-def test_each_patch_ends_where_theory_says() -> None:
-    """Deference of 30 points ends behind the judge's own verdict; `tests.made.simulated_patches` has the coverage."""
+def test_each_patch_ends_where_theory_says():
+    """Deference of 30 points ends behind the judge's own verdict; `bench.simulated_patches` has the coverage."""
     measured = coverage(n_runs=4)
     assert measured["statement first", "shift"][0] == 0  # exactly: it repeats itself
     for key, (_, change, _) in measured.items():
         assert change == pytest.approx(TRUE[key], abs=6), key
 
 
-def test_a_server_of_vllm_alone_is_told_to_think() -> None:
+def test_a_server_of_vllm_alone_is_told_to_think():
     server = {"kind": "openai", "base_url": "http://127.0.0.1:8000/v1"}
     config = sampling_config({**POCKET, "engine": server, "patch": {"thinking": True}})
     (prompt, *_) = config.units().units[0].next_prompts({})

@@ -1,7 +1,6 @@
 """A planted key goes to its server and nowhere else: not into the run, what is printed, status, scores or errors."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ KEY = "sk-planted-0123456789"
 TOKEN = "hf_planted0123456789abcdef"  # what the Hub gets
 
 
-def quoting(body: dict[str, object], n_before: int) -> Reply:
+def quoting(body, n_before):
     """A server that quotes the key wherever it can: errors that pass, garbage, replies, the model's name."""
     kind = len(str(body["messages"])) % 3
     if n_before == 0 and kind == 0:
@@ -29,9 +28,7 @@ def quoting(body: dict[str, object], n_before: int) -> Reply:
 
 
 @pytest.mark.parametrize("way", ["variable", "file"])
-def test_a_planted_key_is_in_no_file_and_no_message(
-    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_planted_key_is_in_no_file_and_no_message(way, tmp_path, monkeypatch, capfd):
     file = tmp_path / "key"
     file.write_text(f"{KEY}\n")
     file.chmod(0o600)
@@ -56,7 +53,7 @@ def test_a_planted_key_is_in_no_file_and_no_message(
     assert errors, "the server failed at first"
     assert is_done(path)
     score_main([str(path), "--draws", "50"])
-    status_main([str(path), "--json"])
+    status_main([str(path)])
     printed = capfd.readouterr()
     said = "".join([*errors, printed.out, printed.err])
     held = b"".join(found.read_bytes() for found in (tmp_path / "runs").rglob("*") if found.is_file())
@@ -75,8 +72,8 @@ def test_a_planted_key_is_in_no_file_and_no_message(
     ],
 )
 def test_a_key_file_without_a_key_or_that_others_can_read_is_refused_before_anything_is_sent(
-    content: str | None, mode: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    content, mode, says, tmp_path, monkeypatch
+):
     file = tmp_path / "key"
     if content is not None:
         file.write_text(content)

@@ -2,10 +2,8 @@
 
 import gc
 import signal
-from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -18,22 +16,20 @@ from evenhand.study import LazyUnits, OneRound
 from evenhand.terminal import run_main
 from inference import sampling, schedule
 from inference.config import FREE_OF_EFFECT
-from inference.engine import Further, PromptsTooLong
+from inference.engine import PromptsTooLong
 from inference.sampling import sample
 from inference.schedule import first_prompts
 from studies.dialdefer import section as planning
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
-from tests.made.scripted_engine import AnsweringEngine, answers, config, scripted
+from tests.made.scripted_engine import answers, config, scripted
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> AnsweringEngine:
+def engine(monkeypatch):
     return scripted(monkeypatch)
 
 
-def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_only_for_the_rest(
-    tmp_path: Path, engine: AnsweringEngine
-) -> None:
+def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_only_for_the_rest(tmp_path, engine):
     engine.die_after = 11
     with pytest.raises(ModelError, match="died"):
         sample(config(tmp_path))
@@ -47,9 +43,7 @@ def test_an_engine_that_dies_keeps_what_it_answered_and_the_same_command_asks_on
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_to_end_keeps_what_was_answered_since_the_last_shard(
-    tmp_path: Path, engine: AnsweringEngine, capsys: pytest.CaptureFixture[str], number: signal.Signals, exit_code: int
-) -> None:
+def test_a_signal_to_end_keeps_what_was_answered_since_the_last_shard(tmp_path, engine, capsys, number, exit_code):
     engine.before = lambda n: signal.raise_signal(number) if n == 11 else None
     # As in a terminal: where the tests run in the background, Ctrl-C is ignored.
     before = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
@@ -64,9 +58,7 @@ def test_a_signal_to_end_keeps_what_was_answered_since_the_last_shard(
     assert len(answers(path)) == 11
 
 
-def test_an_error_is_no_answer_it_is_reported_and_asked_again_and_holds_nobody_up(
-    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_is_no_answer_it_is_reported_and_asked_again_and_holds_nobody_up(tmp_path, engine, monkeypatch):
     monkeypatch.setattr(schedule, "AHEAD", 8)
     settings = config(tmp_path)
     engine.errors = {prompt.prompt_hash for prompt in first_prompts(settings)[:24]}
@@ -79,7 +71,7 @@ def test_an_error_is_no_answer_it_is_reported_and_asked_again_and_holds_nobody_u
     assert is_done(path)
 
 
-def test_a_run_that_its_engine_refuses_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_its_engine_refuses_leaves_no_folder(tmp_path, monkeypatch):
     scripted(monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(sampling, "open_engine", Mock(side_effect=ModelError("no server is ready")))
@@ -91,18 +83,18 @@ def test_a_run_that_its_engine_refuses_leaves_no_folder(tmp_path: Path, monkeypa
         sample(config(next(tmp_path.rglob("DONE.json"))))
 
 
-def n_alive(kind: type) -> int:
+def n_alive(kind):
     gc.collect()
     return sum(type(one) is kind for one in gc.get_objects())
 
 
-def test_a_run_holds_few_of_its_prompts_and_asks_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_holds_few_of_its_prompts_and_asks_each_once(tmp_path, monkeypatch):
     monkeypatch.setattr(schedule, "AHEAD", 16)
     monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "counting"})
     asked, alive = list[str](), list[int]()
 
     class Counting:
-        def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
+        def generate(self, prompts, further=tuple):
             while prompts:
                 assert len(prompts) <= 16
                 for prompt in prompts:
@@ -118,8 +110,8 @@ def test_a_run_holds_few_of_its_prompts_and_asks_each_once(tmp_path: Path, monke
     assert max(alive) <= 32
 
 
-def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path: Path) -> None:
-    def name(**changes: object) -> str:
+def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_size_does_not(tmp_path):
+    def name(**changes):
         made = config(tmp_path, **changes)
         return run_path(made.run.root, "inference", made.name, made, FREE_OF_EFFECT).name
 
@@ -131,16 +123,14 @@ def test_a_changed_config_gets_another_directory_and_a_changed_root_or_shard_siz
     assert name(engine=server) != name(engine={**server, "json_mode": "json_object"})
 
 
-def test_a_run_whose_items_have_changed_since_is_refused(
-    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_whose_items_have_changed_since_is_refused(tmp_path, engine, monkeypatch):
     sample(config(tmp_path))
     monkeypatch.setattr(planning, "item_set_hash", lambda items: "another")
     with pytest.raises(DataError, match=r"item set hash was .*, now it is another"):
         sample(config(tmp_path))
 
 
-def test_a_plan_of_other_prompts_is_refused_and_one_that_grew_is_not(tmp_path: Path) -> None:
+def test_a_plan_of_other_prompts_is_refused_and_one_that_grew_is_not(tmp_path):
     first, second, third, _ = first_prompts(config(tmp_path))[:4]
     write_plan(tmp_path, [first, second])
     write_plan(tmp_path, [first])
@@ -155,8 +145,8 @@ def test_a_plan_of_other_prompts_is_refused_and_one_that_grew_is_not(tmp_path: P
 
 
 def test_items_that_are_too_long_stop_a_run_that_scores_all_and_keep_no_other_from_being_asked(
-    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, engine, monkeypatch
+):
     monkeypatch.setattr(schedule, "AHEAD", 8)
     settings = config(tmp_path)
     engine.too_long = {prompt.item_id for prompt in first_prompts(settings)[:24]}
@@ -166,8 +156,8 @@ def test_items_that_are_too_long_stop_a_run_that_scores_all_and_keep_no_other_fr
 
 
 def test_a_conversation_that_does_not_fit_is_left_out_whole_and_all_shards_finish_the_run(
-    tmp_path: Path, engine: AnsweringEngine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, engine, monkeypatch, capsys
+):
     use_conflicts(
         monkeypatch, [conflict("short"), conflict("long", 3, 6, "On and on it goes. "), conflict("other", 5, 6)]
     )
@@ -190,6 +180,6 @@ def test_a_conversation_that_does_not_fit_is_left_out_whole_and_all_shards_finis
     assert len(engine.asked) == n_asked, "asked again, the run knows what it leaves out, and is complete already"
 
 
-def test_an_error_while_a_unit_is_made_is_not_the_end_of_the_units() -> None:
+def test_an_error_while_a_unit_is_made_is_not_the_end_of_the_units():
     with pytest.raises(IndexError):
         list(LazyUnits(["kiwi", ""], lambda name: OneRound(name[0], ())))

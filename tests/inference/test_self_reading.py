@@ -2,22 +2,19 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eval.runs import load_finished
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.encoding import Encoder
 from inference.open_engine import open_engine
 from inference.self_reading import SelfReadUnit, self_read_units
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
-from tests.made.fake_server import FakeServer, Reply, answer
+from tests.made.fake_server import FakeServer, answer
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 from tests.made.tiny_families import THINKING
@@ -27,14 +24,14 @@ from tests.made.toy_runs import ask
 SELF = {"verdict": "reason", "self_read": True}
 
 
-def turns_behind(prompt: Prompt, *texts: str) -> list[Prompt]:
+def turns_behind(prompt, *texts):
     """The turns that ask for the symbol of some replies to a prompt."""
-    unit = SelfReadUnit(None, lambda _: "Which? 1 or 2 alone.")  # type: ignore[arg-type]
+    unit = SelfReadUnit(None, lambda _: "Which? 1 or 2 alone.")
     replies = [replace(completion(text), sample_index=k) for k, text in enumerate(texts)]
     return [*unit.turns(prompt, replies)]
 
 
-def test_a_turn_holds_what_the_judge_wrote_and_says_which_reply_it_is_about() -> None:
+def test_a_turn_holds_what_the_judge_wrote_and_says_which_reply_it_is_about():
     prompt = toy_prompt("Is it so?")
     first, second = turns_behind(prompt, "Yes, <think>hm</think> it is.", " ", "No.\n")
     assert [(m.role, m.content) for m in first.messages[1:]] == [
@@ -51,9 +48,9 @@ def test_a_study_that_goes_on_behind_its_replies_goes_on_beside_the_turns(tmp_pa
     """And a run that was killed asks what lacks, nothing twice."""
     framings = {"statement": "Claim: {{ claim }}", "x": {"follow_up_to": "statement", "ask": "Are you sure?"}}
     section = study(claims(tmp_path / "items.jsonl", 3), framings=framings)
-    asked: list[Prompt] = []
+    asked = []
 
-    def judge(prompt: Prompt) -> str:
+    def judge(prompt):
         asked.append(prompt)
         if len(asked) == 20:
             raise KeyboardInterrupt
@@ -73,11 +70,11 @@ def test_a_study_that_goes_on_behind_its_replies_goes_on_beside_the_turns(tmp_pa
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory):
     return save_checkpoint(tmp_path_factory.mktemp("tiny"))
 
 
-def test_transformers_reads_the_models_own_probabilities_behind_the_reply(checkpoint: Path) -> None:
+def test_transformers_reads_the_models_own_probabilities_behind_the_reply(checkpoint):
     """As `verdict: options` at temperature 1 reads them of the same chat."""
     engine = {"kind": "transformers", "batch_size": 2}
     written = toy_config(str(checkpoint), engine=engine, sampling={"max_tokens": 5, "temperature": 0.7}, **SELF)
@@ -97,10 +94,10 @@ def test_transformers_reads_the_models_own_probabilities_behind_the_reply(checkp
         assert sum(map(math.exp, ours.values())) < 1
 
 
-def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked() -> None:
-    bodies: list[dict[str, Any]] = []
+def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked():
+    bodies = []
 
-    def script(body: dict[str, Any], n: int) -> Reply:
+    def script(body, n):
         bodies.append(body)
         return answer('{"answer": "2"}')
 
@@ -112,7 +109,7 @@ def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked()
     assert (bodies[0]["temperature"], reply.answer_logprobs) == (0, None)
 
 
-def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply() -> None:
+def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply():
     """And a model that always thinks is refused before anything is asked."""
     config = toy_config("judge", patch={"thinking": True}, **SELF)
     assert [config.args_for(reads)["enable_thinking"] for reads in (None, ("hash", 0))] == [True, False]
@@ -127,25 +124,39 @@ def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply() 
         Encoder(tokenizer, toy_config("m", **SELF))
 
 
-@pytest.mark.parametrize("keys", [{"verdict": "margin"}, {"narrator": {"corpus": {"dataset": "pocket-conflicts"}}}])
-def test_what_is_read_exactly_or_names_no_symbol_is_not_read_once_more(keys: dict[str, Any]) -> None:
+LISTS = {"responses": {"references": {"dataset": "pocket-threads"}, "tasks": ["generation", "ranking"]}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ({"verdict": "margin", "dialdefer": {"benchmarks": [{"dataset": "pocket"}]}}, "is for written replies"),
+        ({"taxonomy": {"flips": None}}, "`taxonomy` name no symbol"),
+        ({"pluraleval": LISTS}, "add pairwise to pluraleval.responses.tasks"),
+        ({"pluraleval": {"judgements": {"responses": None}}}, "set verdict to options"),
+    ],
+)
+def test_what_is_read_exactly_or_names_no_symbol_is_not_read_once_more(keys, reason):
     tree = {"name": "x", "model": {"name": "embedded"}, "verdict": "answer", "self_read": True, **keys}
-    study_of_ours = {} if "narrator" in keys else {"dialdefer": {"benchmarks": [{"dataset": "pocket"}]}}
-    with pytest.raises(ConfigError, match="self_read is for written replies"):
-        parse_sampling_config({**tree, **study_of_ours}, "x")
+    with pytest.raises(ConfigError, match=reason):
+        parse_sampling_config(tree, "x")
 
 
-def test_the_words_of_the_turn_are_the_studys_own(tmp_path: Path) -> None:
+def test_the_turn_repeats_the_options_in_the_prompts_order(tmp_path):
     items = claims(tmp_path / "items.jsonl", 1)
 
-    def words_of(**keys: Any) -> str:
+    def words_of(**keys):
         section = parse_config(FramingSection, study(items, **keys), "framing")
         unit = self_read_units(section.units("answer"), section.symbol_question).units[0]
         replies = {p.prompt_hash: [completion("Hm.", prompt_hash=p.prompt_hash)] for p in unit.next_prompts({})}
-        (words,) = {turn.messages[-1].content for turn in unit.next_prompts(replies)}
-        return words
+        return {turn.messages[-1].content for turn in unit.next_prompts(replies)}
 
-    assert words_of() == "So which answer is it? Answer with 1 or 2 alone."
-    assert words_of(self_ask="Welche? Nur {{ symbols }}.") == "Welche? Nur 1 or 2."
+    texts = {"accept": "Yes, it is correct.", "reject": "No, it is not."}
+    ours = "So which answer is it?\n1. {}\n2. {}\nAnswer with 1 or 2 alone."
+    assert words_of(answers=texts) == {ours.format(*texts.values()), ours.format(*reversed(texts.values()))}
+    own = "{% for choice in choices %}{{ choice.symbol }}={{ choice.text }};{% endfor %}"
+    assert words_of(answers=texts, self_ask=own, orders="given") == {"1=Yes, it is correct.;2=No, it is not.;"}
+    bare = {"So which answer is it? Answer with 1 or 2 alone."}
+    assert words_of(answers={"accept": "long " * 50, "reject": "No."}) == bare  # two responses are not repeated
     scores = {"answers": {}, "scale": [1, 10], "symbols": None, "cases": {"a": {"claim": "{{ yes }}"}}}
-    assert "a whole number from 1 to 10 alone" in words_of(**scores)
+    assert words_of(**scores) == {"So which answer is it? Answer with a whole number from 1 to 10 alone."}

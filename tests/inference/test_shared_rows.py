@@ -1,15 +1,9 @@
 """Prompts that share a row are answered as each alone, and what they begin with alike is computed once."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Prompt
 from evenhand.token_trees import tree_of
-from inference.config import InferenceConfig
 from inference.schedule import in_prefix_order
 from inference.transformers_engine import TransformersEngine
 from tests.made.made_conflicts import narrator_config
@@ -36,17 +30,17 @@ FAMILIES_AND_ROWS += [("gemma3", "bfloat16", 4000), ("qwen2", "float16", 4000)]
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny(tmp_path_factory):
     return save_checkpoint(tmp_path_factory.mktemp("tiny"))
 
 
-def engine_of(row_tokens: int, dtype: str = "float32") -> dict[str, Any]:
+def engine_of(row_tokens, dtype="float32"):
     return {"kind": "transformers", "batch_size": 1, "row_tokens": row_tokens, "dtype": dtype}
 
 
-def answered(config: InferenceConfig, prompts: list[Prompt]) -> tuple[dict[str, Completion], list[int]]:
+def answered(config, prompts):
     """Prompt hash → its completion, and how many tokens each forward pass computed."""
-    widths: list[int] = []
+    widths = []
     with TransformersEngine(config) as engine:
         engine.model.register_forward_pre_hook(
             lambda _, __, inputs: widths.append(inputs["input_ids"].numel()), with_kwargs=True
@@ -56,7 +50,7 @@ def answered(config: InferenceConfig, prompts: list[Prompt]) -> tuple[dict[str, 
     return found, widths
 
 
-def differences(one: dict[str, Completion], other: dict[str, Completion]) -> Iterator[float]:
+def differences(one, other):
     """Of every log-probability."""
     for hash_, completion in one.items():
         before, after = completion.answer_logprobs or {}, other[hash_].answer_logprobs or {}
@@ -65,9 +59,7 @@ def differences(one: dict[str, Completion], other: dict[str, Completion]) -> Ite
 
 
 @pytest.mark.parametrize(("family", "dtype", "row_tokens"), FAMILIES_AND_ROWS)
-def test_margins_are_those_of_each_prompt_alone(
-    tmp_path: Path, tiny: Path, family: str, row_tokens: int, dtype: str, device: str
-) -> None:
+def test_margins_are_those_of_each_prompt_alone(tmp_path, tiny, family, row_tokens, dtype, device):
     """Of Gemma-3 also where prompts are longer than its sliding window of 64 tokens."""
     folder = save_family(tmp_path, family, tiny)
     prompts = [toy_prompt(text) for text in TEXTS]
@@ -80,7 +72,7 @@ def test_margins_are_those_of_each_prompt_alone(
 
 # The log-probabilities of several tokens add up, of a model with larger weights: 2e-5 and 0.24 were seen.
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-3), ("bfloat16", 0.6)])
-def test_so_are_the_probabilities_of_options(tiny: Path, dtype: str, tolerance: float, device: str) -> None:
+def test_so_are_the_probabilities_of_options(tiny, dtype, tolerance, device):
     prompts = [option_prompt(text) for text in TEXTS]
     config = {"model": str(tiny), "verdict": "options"}
     alone, _ = answered(narrator_config(engine=engine_of(0, dtype), **config), prompts)
@@ -91,7 +83,7 @@ def test_so_are_the_probabilities_of_options(tiny: Path, dtype: str, tolerance: 
     assert len(widths) == 1
 
 
-def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny: Path) -> None:
+def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny):
     prompts = [toy_prompt(text) for text in TEXTS]
     with TransformersEngine(toy_config(str(tiny), engine=engine_of(0))) as engine:
         encoded = {e.prompt.prompt_hash: e.token_ids for e in engine.encoder.encode(in_prefix_order(prompts))}
@@ -105,9 +97,7 @@ def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny: Path) -
 
 
 @pytest.mark.parametrize(("layers", "is_stateful"), [(["full_attention", "conv"], False), (None, True)])
-def test_a_model_that_takes_a_row_as_one_sequence_is_refused(
-    tiny: Path, layers: list[str] | None, is_stateful: bool
-) -> None:
+def test_a_model_that_takes_a_row_as_one_sequence_is_refused(tiny, layers, is_stateful):
     with TransformersEngine(toy_config(str(tiny), engine=engine_of(4000))) as engine:
         engine.model._is_stateful, engine.model.config.layer_types = is_stateful, layers
         with pytest.raises(ModelError, match="it mixes up prompts that share one"):

@@ -1,9 +1,7 @@
 """The transformers engine against the same sums done by hand on a tiny random model."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -12,8 +10,6 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Completion, Prompt
-from inference.config import InferenceConfig
 from inference.engine import PromptsTooLong
 from inference.open_engine import open_engine
 from inference.transformers_engine import TransformersEngine
@@ -26,16 +22,16 @@ TEXTS = ("Is it so?", "A longer question, which needs padding on no side.", "Hm"
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory):
     return save_checkpoint(tmp_path_factory.mktemp("tiny"))
 
 
-def config(folder: Path, verdict: str = "margin", **keys: Any) -> InferenceConfig:
+def config(folder, verdict="margin", **keys):
     engine = {"kind": "transformers", "batch_size": 3, **keys.pop("engine", {})}
     return toy_config(str(folder), verdict, engine=engine, **keys)
 
 
-def answers(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> dict[str, list[Completion]]:
+def answers(config, prompts=()):
     """Text → its completions in the order of their index."""
     prompts = prompts or [toy_prompt(text) for text in TEXTS]
     with open_engine(config) as engine:
@@ -43,9 +39,7 @@ def answers(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> dict[str
     return {p.messages[0].content: [c for c in found if c.prompt_hash == p.prompt_hash] for p in prompts}
 
 
-def by_hand(
-    folder: Path, text: str, extra: str = "", dtype: torch.dtype = torch.float32, device: str = "cpu"
-) -> torch.Tensor:
+def by_hand(folder, text, extra="", dtype=torch.float32, device="cpu"):
     """Log-probabilities of the next token, [vocabulary], of one prompt alone and without padding, as transformers
     computes them.
     """
@@ -54,16 +48,14 @@ def by_hand(
     ids = tokenizer.encode(f"<user>{text}</s><assistant>", add_special_tokens=False)
     ids += [tokenizer.convert_tokens_to_ids(token) for token in extra]
     with torch.no_grad():
-        logits: torch.Tensor = model(torch.tensor([ids], device=device)).logits
+        logits = model(torch.tensor([ids], device=device)).logits
     return logits[0, -1].float().log_softmax(dim=-1)
 
 
 # float32: sums in another order. In half precision transformers' own head rounds logits of 2 to 4 to steps of 0.002 and
 # 0.016, and another attention moves hidden states by some steps: on a CPU 0.0007 and 0.006 were seen.
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float16", 0.01), ("bfloat16", 0.08)])
-def test_a_margin_is_the_log_softmax_over_the_whole_vocabulary_behind_the_prompt(
-    checkpoint: Path, dtype: str, tolerance: float, device: str
-) -> None:
+def test_a_margin_is_the_log_softmax_over_the_whole_vocabulary_behind_the_prompt(checkpoint, dtype, tolerance, device):
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     for text, (found,) in answers(config(checkpoint, engine={"dtype": dtype})).items():
         expected = by_hand(checkpoint, text, dtype=getattr(torch, dtype), device=device)
@@ -73,7 +65,7 @@ def test_a_margin_is_the_log_softmax_over_the_whole_vocabulary_behind_the_prompt
         assert found.rendered == f"<user>{text}</s><assistant>"
 
 
-def test_a_margin_is_read_behind_the_lead_that_all_answers_share(tmp_path: Path) -> None:
+def test_a_margin_is_read_behind_the_lead_that_all_answers_share(tmp_path):
     folder = save_checkpoint(tmp_path, word_start=True)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     assert tokenizer.tokenize("1") == ["_", "1"]
@@ -83,7 +75,7 @@ def test_a_margin_is_read_behind_the_lead_that_all_answers_share(tmp_path: Path)
     assert found.answer_logprobs["1"] == pytest.approx(expected[tokenizer.convert_tokens_to_ids("1")].item(), abs=1e-4)
 
 
-def greedy_by_hand(folder: Path, text: str, n: int) -> str:
+def greedy_by_hand(folder, text, n):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     written = ""
     for _ in range(n):
@@ -91,13 +83,13 @@ def greedy_by_hand(folder: Path, text: str, n: int) -> str:
     return str(tokenizer.convert_tokens_to_string(list(written)))
 
 
-def test_greedy_answers_take_the_likeliest_token_each_time(checkpoint: Path) -> None:
+def test_greedy_answers_take_the_likeliest_token_each_time(checkpoint):
     for text, (found,) in answers(config(checkpoint, "reason", sampling={"max_tokens": 6})).items():
         assert found.text == greedy_by_hand(checkpoint, text, 6)
         assert (found.finish_reason, found.completion_tokens) == ("length", 6)
 
 
-def test_an_answer_ends_at_any_token_that_the_checkpoint_ends_with(checkpoint: Path, tmp_path: Path) -> None:
+def test_an_answer_ends_at_any_token_that_the_checkpoint_ends_with(checkpoint, tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     written = greedy_by_hand(checkpoint, TEXTS[0], 6)
     third = tokenizer.encode(written, add_special_tokens=False)[3]
@@ -108,21 +100,15 @@ def test_an_answer_ends_at_any_token_that_the_checkpoint_ends_with(checkpoint: P
     assert (found.finish_reason, found.completion_tokens) == ("stop", end + 1)
 
 
-def test_the_checkpoints_own_generation_config_changes_nothing(checkpoint: Path, tmp_path: Path) -> None:
-    habits: dict[str, Any] = {
-        "repetition_penalty": 9.0,
-        "do_sample": True,
-        "temperature": 3.0,
-        "top_k": 2,
-        "max_length": 5,
-    }
+def test_the_checkpoints_own_generation_config_changes_nothing(checkpoint, tmp_path):
+    habits = {"repetition_penalty": 9.0, "do_sample": True, "temperature": 3.0, "top_k": 2, "max_length": 5}
     folder = save_checkpoint(tmp_path, **habits)
     plain, other = (answers(config(f, "reason", sampling={"max_tokens": 12})) for f in (checkpoint, folder))
     assert {t: c[0].text for t, c in plain.items()} == {t: c[0].text for t, c in other.items()}
 
 
-def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint: Path) -> None:
-    def first(**sampling: Any) -> str:
+def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint):
+    def first(**sampling):
         alone = config(checkpoint, "reason", engine={"batch_size": 1}, sampling={"max_tokens": 12, **sampling})
         return answers(alone)[TEXTS[0]][0].text
 
@@ -137,12 +123,12 @@ def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint: Path) 
         ({"structured": "json"}, r"sampling\.structured is 'json', which the transformers engine cannot do"),
     ],
 )
-def test_what_it_cannot_do_is_refused_rather_than_left_out(sampling: dict[str, Any], words: str) -> None:
+def test_what_it_cannot_do_is_refused_rather_than_left_out(sampling, words):
     with pytest.raises(ConfigError, match=words):
         open_engine(config(Path("absent"), "reason", sampling=sampling))
 
 
-def test_samples_are_numbered_differ_and_come_again_with_the_same_seed(checkpoint: Path) -> None:
+def test_samples_are_numbered_differ_and_come_again_with_the_same_seed(checkpoint):
     sampling = {"n": 4, "temperature": 1.0, "max_tokens": 8}
     first, again, others = (
         answers(config(checkpoint, "reason", sampling={**sampling, "seed": seed})) for seed in (5, 5, 6)
@@ -154,7 +140,7 @@ def test_samples_are_numbered_differ_and_come_again_with_the_same_seed(checkpoin
     assert first != others
 
 
-def test_a_prompt_over_the_context_window_is_named_when_the_others_are_answered(tmp_path: Path) -> None:
+def test_a_prompt_over_the_context_window_is_named_when_the_others_are_answered(tmp_path):
     folder = save_checkpoint(tmp_path, window=64)
     answered = []
     with open_engine(config(folder)) as engine, pytest.raises(ModelError) as caught:
@@ -163,7 +149,7 @@ def test_a_prompt_over_the_context_window_is_named_when_the_others_are_answered(
     assert len(answered) == 1
 
 
-def test_a_checkpoint_that_lacks_weights_is_refused_and_not_filled_with_random_ones(tmp_path: Path) -> None:
+def test_a_checkpoint_that_lacks_weights_is_refused_and_not_filled_with_random_ones(tmp_path):
     folder = save_checkpoint(tmp_path)
     weights = load_file(folder / "model.safetensors")
     del weights["model.layers.1.mlp.up_proj.weight"]
@@ -172,9 +158,7 @@ def test_a_checkpoint_that_lacks_weights_is_refused_and_not_filled_with_random_o
         pass
 
 
-def test_a_batch_that_takes_too_much_memory_stops_the_run_and_names_the_setting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_takes_too_much_memory_stops_the_run_and_names_the_setting(tmp_path, monkeypatch):
     monkeypatch.setattr(TransformersEngine, "write", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory.")))
     folder = str(save_checkpoint(tmp_path / "tiny", window=512))
     made = toy_config(folder, "reason", engine={"kind": "transformers", "batch_size": 4})
@@ -183,31 +167,31 @@ def test_a_batch_that_takes_too_much_memory_stops_the_run_and_names_the_setting(
 
 
 QUESTIONS = ("Who was it?", "A longer question, which needs padding on no side. Who was it?", "Hm")
-PLAIN: dict[str, Any] = {"kind": "transformers", "batch_size": 4}
+PLAIN = {"kind": "transformers", "batch_size": 4}
 
 
 PROMPTS = [option_prompt(text) for text in QUESTIONS]
 
 
-def asks_options(folder: Path, **changes: Any) -> InferenceConfig:
+def asks_options(folder, **changes):
     return narrator_config(model=str(folder), verdict="options", engine=PLAIN, **changes)
 
 
-def spelled(folder: Path, behind: str, ids: list[int], temperature: float) -> float:
+def spelled(folder, behind, ids, temperature):
     """log P of a token sequence behind a text, in one pass over all of it, without padding, in double precision."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
     before = tokenizer.encode(behind, add_special_tokens=False)
     with torch.no_grad():
-        logits: torch.Tensor = model(torch.tensor([before + ids])).logits[0]
+        logits = model(torch.tensor([before + ids])).logits[0]
     logprobs = (logits / temperature).log_softmax(dim=-1)
     return sum(logprobs[len(before) + i - 1, token].item() for i, token in enumerate(ids))
 
 
 @pytest.mark.parametrize(("temperature", "chat_template"), [(1.0, True), (0.7, True), (0.7, False)])
 def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature(
-    checkpoint: Path, temperature: float, chat_template: bool, device: str
-) -> None:
+    checkpoint, temperature, chat_template, device
+):
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     found = answers(
         asks_options(checkpoint, sampling={"temperature": temperature}, chat_template=chat_template), PROMPTS
@@ -215,7 +199,7 @@ def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature
     for text, (completion,) in found.items():
         behind, space = (f"<user>{text}</s><assistant>", "") if chat_template else (text, " ")
 
-        def probability(reply: str, behind: str = behind, space: str = space) -> float:
+        def probability(reply, behind=behind, space=space):
             ids = tokenizer.encode(space + reply, add_special_tokens=False)
             return math.exp(spelled(checkpoint, behind, ids, temperature))
 
@@ -228,7 +212,7 @@ def test_an_option_has_the_probability_of_its_tokens_at_the_sampling_temperature
         assert completion.rendered == behind
 
 
-def test_the_longest_option_has_to_fit_the_window_too(tmp_path: Path) -> None:
+def test_the_longest_option_has_to_fit_the_window_too(tmp_path):
     length = len(f"<user>{QUESTIONS[0]}<assistant>") + 1 + len("Anna B.")  # tokens; </s> is one
     fits, cuts = (save_checkpoint(tmp_path / str(window), window=window) for window in (length, length - 1))
     assert answers(asks_options(fits), [option_prompt(QUESTIONS[0])])[QUESTIONS[0]]

@@ -4,7 +4,6 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -21,12 +20,12 @@ SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
 
 @pytest.fixture
-def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def called(monkeypatch):
     """The arguments of vllm.LLM, and the variables at the time of its import."""
-    found: dict[str, Any] = {}
+    found = {}
 
     class StandIn(ModuleType):
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name):
             if name == "LLM":
                 found["environment"] = dict(os.environ)
                 engine = SimpleNamespace(vllm_config=SimpleNamespace(use_v2_model_runner=True))
@@ -38,7 +37,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return found
 
 
-def test_no_sampler_is_compiled_unless_the_user_says_so_and_no_image_encoder_is_loaded(called: dict[str, Any]) -> None:
+def test_no_sampler_is_compiled_unless_the_user_says_so_and_no_image_encoder_is_loaded(called):
     os.environ.pop(SAMPLER, None)
     for held in ("0", "1"):
         vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
@@ -47,9 +46,7 @@ def test_no_sampler_is_compiled_unless_the_user_says_so_and_no_image_encoder_is_
 
 
 @pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])
-def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(
-    verdict: str, told: object, called: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(verdict, told, called, monkeypatch):
     monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
     monkeypatch.setattr(vllm_engine, "vllm_reads_tokens", lambda: True)
     engine = vllm_engine.VllmEngine(toy_config("embedded", verdict, engine={"kind": "vllm"}))
@@ -57,9 +54,7 @@ def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(
     assert engine.runner == "V2"
 
 
-def test_a_request_that_vllm_refuses_is_an_error_and_nothing_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_that_vllm_refuses_is_an_error_and_nothing_is_waited_for(tmp_path, monkeypatch):
     core = SimpleNamespace(
         add_request=Mock(side_effect=ValueError("the grammar is not supported")),
         step=lambda: pytest.fail("vLLM waits for ever where there is nothing to do"),
@@ -73,9 +68,7 @@ def test_a_request_that_vllm_refuses_is_an_error_and_nothing_is_waited_for(
     assert found.finish_reason == "error: vLLM refuses the request (ValueError: the grammar is not supported)"
 
 
-def test_margins_are_refused_of_the_vllm_for_cuda_12_before_a_model_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_margins_are_refused_of_the_vllm_for_cuda_12_before_a_model_is_loaded(tmp_path, monkeypatch):
     (tmp_path / "vllm").mkdir()
     (tmp_path / "vllm" / "__init__.py").touch()
     (tmp_path / "vllm" / "sampling_params.py").write_text("class SamplingParams:\n    logprobs: int | None = None\n")

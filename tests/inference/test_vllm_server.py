@@ -7,17 +7,14 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Prompt
+from evenhand.records import Completion
 from inference.open_engine import open_engine
 from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
@@ -31,7 +28,7 @@ PATIENCE_S = 400
 
 
 @contextmanager
-def serve(checkpoint: Path, log: Path) -> Iterator[str]:
+def serve(checkpoint, log):
     """Serve a checkpoint in float32 as "judge" and yield the base URL; the server is gone afterwards."""
     port = free_port()
     # `vllm serve` looks for its own package metadata by a name that the CPU wheel does not have; this form does not.
@@ -55,7 +52,7 @@ def serve(checkpoint: Path, log: Path) -> Iterator[str]:
         process.wait()
 
 
-def is_healthy(port: int) -> bool:
+def is_healthy(port):
     """Whether a server answers."""
     with suppress(OSError):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
@@ -68,7 +65,7 @@ WINDOW = 512
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkpoint(tmp_path_factory):
     """A tiny model with sampling habits such as Qwen2.5's, which must not leak into the answers."""
     folder = save_family(tmp_path_factory.mktemp("habits"), "qwen2", embedded_model_path())
     own = json.loads((folder / "generation_config.json").read_text())
@@ -78,12 +75,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def base_url(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def base_url(checkpoint, tmp_path_factory):
     with serve(checkpoint, tmp_path_factory.mktemp("server") / "log.txt") as url:
         yield url
 
 
-def pocket_prompts(n_items: int, answer_form: str) -> list[Prompt]:
+def pocket_prompts(n_items, answer_form):
     return [
         render(item, condition, template="matched", answer_form=answer_form)
         for item in islice(pocket_items("test"), n_items)
@@ -91,20 +88,18 @@ def pocket_prompts(n_items: int, answer_form: str) -> list[Prompt]:
     ]
 
 
-def through_server(base_url: str, verdict: str, **keys: Any) -> Any:
+def through_server(base_url, verdict, **keys):
     """The engine that asks the server."""
     engine = {"kind": "openai", "base_url": base_url, "timeout_s": 300}
     return open_engine(toy_config("judge", verdict, engine=engine, **keys))
 
 
-def through_transformers(checkpoint: Path, prompts: list[Prompt], verdict: str, **keys: Any) -> dict[str, Completion]:
+def through_transformers(checkpoint, prompts, verdict, **keys):
     with open_engine(toy_config(str(checkpoint), verdict, engine={"kind": "transformers"}, **keys)) as opened:
         return {c.prompt_hash: c for c in opened.generate(prompts)}
 
 
-def test_margins_through_the_server_are_those_of_transformers_and_a_long_prompt_is_named(
-    base_url: str, checkpoint: Path
-) -> None:
+def test_margins_through_the_server_are_those_of_transformers_and_a_long_prompt_is_named(base_url, checkpoint):
     prompts = pocket_prompts(2, "one_token")
     plain, kept = through_transformers(checkpoint, prompts, "margin"), list[Completion]()
     with (
@@ -121,7 +116,7 @@ def test_margins_through_the_server_are_those_of_transformers_and_a_long_prompt_
     assert {c.text for c in served.values()} <= {"1", "2"}
 
 
-def test_greedy_answers_through_the_server_are_those_of_transformers(base_url: str, checkpoint: Path) -> None:
+def test_greedy_answers_through_the_server_are_those_of_transformers(base_url, checkpoint):
     prompts, sampling = pocket_prompts(1, "json"), {"max_tokens": 16}
     plain = through_transformers(checkpoint, prompts, "reason", sampling=sampling)
     with through_server(base_url, "reason", sampling=sampling) as opened:

@@ -2,9 +2,7 @@
 
 import errno
 import time
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -15,20 +13,20 @@ from inference.watchdog import EXIT_STATUS, Watchdog
 LIMIT_S = 1.0
 
 
-def log_that(writes: Callable[[], object]) -> Any:
+def log_that(writes):
     """In the place of a CompletionLog."""
     return SimpleNamespace(write=writes, add=lambda completion: None)
 
 
 @pytest.fixture
-def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def ended(monkeypatch):
     """The statuses that processes have ended with."""
-    statuses: list[int] = []
+    statuses = []
     monkeypatch.setattr(watchdog, "os", SimpleNamespace(_exit=statuses.append))
     return statuses
 
 
-def wait_for(ended: list[int]) -> int:
+def wait_for(ended):
     """The status that the process ends with; fails where it does not end."""
     patience = time.monotonic() + 60 * LIMIT_S
     while not ended and time.monotonic() < patience:
@@ -36,8 +34,8 @@ def wait_for(ended: list[int]) -> int:
     return ended[0]
 
 
-def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(ended: list[int]) -> None:
-    kept: list[str] = []
+def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(ended):
+    kept = []
     with Watchdog(LIMIT_S, log_that(lambda: kept.append("kept"))) as dog:
         for _ in range(8):
             time.sleep(LIMIT_S / 5)
@@ -47,8 +45,8 @@ def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(ended: l
     assert kept
 
 
-def test_a_process_ends_also_where_nothing_can_be_written(ended: list[int], capsys: pytest.CaptureFixture[str]) -> None:
-    def fails() -> None:
+def test_a_process_ends_also_where_nothing_can_be_written(ended, capsys):
+    def fails():
         raise OSError(errno.ESTALE, "Stale file handle")
 
     with Watchdog(LIMIT_S / 10, log_that(fails)):
@@ -58,7 +56,7 @@ def test_a_process_ends_also_where_nothing_can_be_written(ended: list[int], caps
     assert "Stale file handle; what was answered last is lost" in said
 
 
-def test_a_process_that_was_stopped_for_an_hour_has_not_hung(ended: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_was_stopped_for_an_hour_has_not_hung(ended, monkeypatch):
     stopped_s = [0.0]
     monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + stopped_s[0]))
     with Watchdog(LIMIT_S, log_that(lambda: None)):

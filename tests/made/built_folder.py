@@ -1,18 +1,15 @@
 """Small built folders for tests, from made files in the publishers' formats."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-from studies.dialdefer.records import INCORRECT_ANSWERS, Item
+from studies.dialdefer.records import INCORRECT_ANSWERS
 from studies.dialdefer.release import FILES
 from studies.dialdefer.unified.build import Request, build
 from studies.dialdefer.unified.catalogue import DATASETS
 from tests.made.unified_files import write_raw
 
 
-def build_small(folder: Path, *names: str, n_test: int = 9, scale: float = 0.02) -> Path:
+def build_small(folder, *names, n_test=9, scale=0.02):
     """A `resample` split of a few datasets with n_test test items each; returns the built folder."""
     write_raw(folder / "raw", scale=scale, datasets=[name for name in names if name in FILES])
     out = folder / "built"
@@ -20,14 +17,14 @@ def build_small(folder: Path, *names: str, n_test: int = 9, scale: float = 0.02)
     return out
 
 
-def request(out: Path, raw: Path | None, names: Sequence[str], *, n_test: int | None = None, **changes: Any) -> Request:
+def request(out, raw, names, *, n_test=None, **changes):
     """What to build: with n_test a new draw, without it the published split."""
     draw = {"kind": "resample", "sizes": dict.fromkeys(names, n_test)} if n_test else {}
     chosen = tuple(name for name in DATASETS if name in names)
     return Request(**{"out": out, "raw": raw, "datasets": chosen, "any_revision": True, **draw, **changes})
 
 
-def write_release(folder: Path, dataset: str, items: Sequence[Item]) -> None:
+def write_release(folder, dataset, items):
     """Test items as the authors released theirs."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [

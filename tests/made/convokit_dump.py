@@ -2,15 +2,13 @@
 
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
 OLD = {"conversation_id": "root", "speaker": "user"}
 
 
-def talk(key: str, *said: tuple[str, str], attack: int | None = -1) -> list[Row]:
+def talk(key, *said, attack=-1):
     """The utterances of a conversation: a section header, then (speaker, text) a minute apart; one is the attack."""
     rows = [utterance(key, key, said[0][0], f"== {key} ==", 0.0, None, is_section_header=True)]
     for place, (speaker, text) in enumerate(said):
@@ -20,7 +18,7 @@ def talk(key: str, *said: tuple[str, str], attack: int | None = -1) -> list[Row]
     return rows
 
 
-def utterance(key: Any, conversation: Any, speaker: Any, text: Any, time: Any, reply_to: Any, **meta: Any) -> Row:
+def utterance(key, conversation, speaker, text, time, reply_to, **meta):
     """One utterance with new field names."""
     flags = {"is_section_header": False, "comment_has_personal_attack": False, "parsed": [{"tok": "x"}]}
     return {
@@ -35,25 +33,23 @@ def utterance(key: Any, conversation: Any, speaker: Any, text: Any, time: Any, r
     }
 
 
-def facts(page: str = "User talk:Made", page_id: Any = 1, *, attack: bool | None = True, **more: Any) -> Row:
+def facts(page="User talk:Made", page_id=1, *, attack=True, **more):
     """A conversation's meta."""
     return {"page_title": page, "page_id": page_id, "conversation_has_personal_attack": attack, "split": "val", **more}
 
 
-def write_dump(
-    folder: Path, rows: Iterable[Row], metas: Mapping[str, Row], *, old: bool = False, speakers: Mapping[str, Any] = {}
-) -> Path:
+def write_dump(folder, rows, metas, *, old=False, speakers=None):
     """The files of a dump: old takes the old field names, and leaves the objects around meta away."""
     folder.mkdir(parents=True, exist_ok=True)
     renamed = ({OLD.get(name, name) if old else name: value for name, value in row.items()} for row in rows)
     (folder / "utterances.jsonl").write_text("".join(json.dumps(row) + "\n" for row in renamed))
     wrapped = {key: meta if old else {"meta": meta, "vectors": []} for key, meta in metas.items()}
     (folder / "conversations.json").write_text(json.dumps(wrapped))
-    (folder / "speakers.json").write_text(json.dumps(speakers))
+    (folder / "speakers.json").write_text(json.dumps(speakers or {}))
     return folder
 
 
-def zipped(folder: Path, path: Path, top: str = "") -> Path:
+def zipped(folder, path, top=""):
     """The zip of a folder, under a top folder or not, with what a Mac adds."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(folder.iterdir()):
@@ -64,13 +60,10 @@ def zipped(folder: Path, path: Path, top: str = "") -> Path:
 
 QUARREL = talk("q", ("Ann", "Why was this moved?"), ("Ben", "See the guideline."), ("Ann", "You fool."))
 CALM = talk("c", ("Ann", "The caption has the wrong year."), ("Cleo", "Fixed, thanks."), attack=None)
-SMALL: tuple[list[Row], dict[str, Row]] = (
-    [*QUARREL, *CALM],
-    {"q": facts(pair_id="c"), "c": facts(attack=False, pair_id="q")},
-)
+SMALL = ([*QUARREL, *CALM], {"q": facts(pair_id="c"), "c": facts(attack=False, pair_id="q")})
 
 
-def made_dump(folder: Path, n_pages: int = 20) -> Path:
+def made_dump(folder, n_pages=20):
     """Two quarrels and a calm conversation on each page."""
     rows, metas = [], {}
     for page in range(n_pages):
@@ -82,7 +75,7 @@ def made_dump(folder: Path, n_pages: int = 20) -> Path:
     return write_dump(folder, rows, metas)
 
 
-def made_cmv_dump(folder: Path, n_posts: int = 20, gone: tuple[int, str] | None = None) -> Path:
+def made_cmv_dump(folder, n_posts=20, gone=None):
     """In CGA-CMV's layout: on each post two threads whose final comment was removed and a calm one; no flags.
 
     gone: (place, field) of the first thread that is deleted.

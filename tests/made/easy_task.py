@@ -3,21 +3,15 @@
 Right claims say one word, wrong ones another.
 """
 
-from pathlib import Path
-from typing import Any
-
-import pytest
 import torch
 from accelerate.state import AcceleratorState
-from transformers import TrainingArguments
 
 from studies.dialdefer.records import Item
 from tests.made.training_runs import tiny_run
-from training.config import AnyRun
 from training.trainer import training_arguments
 
 
-def easy_items(n: int) -> list[Item]:
+def easy_items(n):
     """n items that all have the same two answers; their questions differ."""
     return [
         Item(
@@ -32,17 +26,17 @@ def easy_items(n: int) -> list[Item]:
     ]
 
 
-def plant(items: list[Item], monkeypatch: pytest.MonkeyPatch) -> None:
+def plant(items, monkeypatch):
     """Have training runs take these items, whatever their config asks for."""
     monkeypatch.setattr("studies.dialdefer.training.load_items", lambda _: items)
 
 
-def easy_run(model: Path, root: Path, **sections: Any) -> AnyRun:
+def easy_run(model, root, **sections):
     """DPO on planted items, at a learning rate at which it learns them within 20 steps. (A tiny model's logits are too
     small for SFT's loss over the whole vocabulary.)
     """
     optimiser = {"learning_rate": 1e-2, "schedule": "constant", "max_steps": 40, "per_device_batch_size": 8}
-    wanted: dict[str, Any] = {
+    wanted = {
         "examples": {"chat_template": False, "loss_on_eos": False},
         "quantisation": {"kind": "none"},
         "lora": {"r": 8, "alpha": 16},
@@ -53,16 +47,16 @@ def easy_run(model: Path, root: Path, **sections: Any) -> AnyRun:
     return tiny_run("dpo", model, root, **wanted)
 
 
-def begin_fp16_at(scale: float, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def begin_fp16_at(scale, device, monkeypatch):
     """Have the gradient scaler of runs in fp16 begin there, and let them run on a CPU, where config and accelerate
     refuse them.
     """
 
-    def arguments(config: AnyRun, path: Path) -> TrainingArguments:
+    def arguments(config, path):
         optimiser = config.optimiser.model_copy(update={"mixed_precision": "no"})
         return training_arguments(config.model_copy(update={"optimiser": optimiser}), path)
 
-    def switch(trainer: Any, config: AnyRun) -> None:
+    def switch(trainer, config):
         trainer.accelerator.scaler = torch.amp.GradScaler(device, init_scale=scale)
         if device == "cpu":
             trainer.args.fp16 = True

@@ -44,7 +44,7 @@ echo "talk of another process"
 """
 
 
-def make_cluster(tmp_path: Path) -> dict[str, str]:
+def make_cluster(tmp_path):
     """Environment variables of a pretended cluster; CALLS is the file that its commands write their words to."""
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)
@@ -59,24 +59,24 @@ def make_cluster(tmp_path: Path) -> dict[str, str]:
     return {**kept, **cluster, "SAMPLE_SHARDS": "3"}
 
 
-def put_program(cluster: dict[str, str], name: str, text: str) -> None:
+def put_program(cluster, name, text):
     """A script in the place of one of the cluster's programs."""
     program = Path(cluster["VENV"]) / "bin" / name
     program.write_text(text if text.startswith("#!") else f"#!/usr/bin/env bash\n{text}\n")
     program.chmod(0o755)
 
 
-def calls_of(script: str, *words: object, env: dict[str, str]) -> list[str]:
+def calls_of(script, *words, env):
     """What a script that comes to its end has called."""
     done = run(script, *words, env=env)
     assert done.returncode == 0, done.stderr
     return Path(env["CALLS"]).read_text().splitlines()
 
 
-def run(script: str, *words: object, env: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def run(script, *words, env, cwd=ROOT):
     command = ["bash", str(ROOT / "slurm" / script), *map(str, words)]
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60)
 
 
-def configs(cluster: dict[str, str]) -> list[Path]:
+def configs(cluster):
     return [Path(cluster["RUN_ROOT"]).parent / name for name in ("eval.yaml", "sft.yaml", "dpo.yaml")]

@@ -2,31 +2,27 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.made.loopback import Loopback, QuietHandler, Reply
 
 
-def answer(text: str | None, **choice: Any) -> Reply:
+def answer(text, **choice):
     """A chat completion with one choice; keywords go into the choice."""
     filled = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", **choice}
     return as_json({"choices": [filled], "usage": {"prompt_tokens": 7, "completion_tokens": 3 if text else 0}})
 
 
-def as_json(content: object, status: int = 200) -> Reply:
+def as_json(content, status=200):
     """Any JSON body."""
     return Reply(status, json.dumps(content))
 
 
-def refusal(status: int, message: str, **headers: str) -> Reply:
+def refusal(status, message, **headers):
     """An error as OpenAI's API words it; keywords are headers, `retry_after="1"` being Retry-After."""
     quickly = {} if "retry_after" in headers else {"retry_after_ms": "1"}  # no test waits for a client's pauses
     named = {name.replace("_", "-").title(): value for name, value in {**quickly, **headers}.items()}
     return Reply(status, json.dumps({"error": {"message": message}}), named)
-
-
-Script = Callable[[dict[str, Any], int], Reply]
 
 
 class FakeServer(Loopback):
@@ -35,9 +31,7 @@ class FakeServer(Loopback):
     script: (request body, how often the same body was asked before) → Reply; called from many threads.
     """
 
-    def __init__(
-        self, script: Script, models: Reply | None = None, tokens: Mapping[str, list[int]] | None = None
-    ) -> None:
+    def __init__(self, script, models=None, tokens=None):
         self.script = script
         self.models = models or as_json({"data": [{"id": "judge"}]})
         self.tokens = tokens or {}
@@ -48,15 +42,15 @@ class FakeServer(Loopback):
         self._lock = threading.Lock()
 
     @property
-    def base_url(self) -> str:
+    def base_url(self):
         """Where clients find it."""
         return f"http://127.0.0.1:{self._http.server_port}/v1"
 
-    def texts(self) -> list[str]:
+    def texts(self):
         """The last message of every request, in the order they came."""
         return [body["messages"][-1]["content"] for body in self.asked]
 
-    def reply(self, path: str, body: dict[str, Any]) -> Reply:
+    def reply(self, path, body):
         """Record a request and have the script answer it."""
         if path == "/tokenize":
             return as_json({"tokens": self.tokens[body["prompt"]]}) if self.tokens else Reply(404)
@@ -72,14 +66,14 @@ class FakeServer(Loopback):
             with self._lock:
                 self._at_once -= 1
 
-    def handler(self) -> type[QuietHandler]:
+    def handler(self):
         fake = self
 
         class Handler(QuietHandler):
-            def do_GET(self) -> None:
+            def do_GET(self):
                 self.send({"/v1/models": fake.models, "/health": Reply()}.get(self.path, Reply(404)))
 
-            def do_POST(self) -> None:
+            def do_POST(self):
                 fake.keys.append(self.headers["Authorization"])
                 self.send(fake.reply(self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
 

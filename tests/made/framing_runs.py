@@ -3,10 +3,6 @@
 import random
 import re
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
@@ -20,7 +16,7 @@ from tests.made.scripted_engine import AnsweringEngine, scripted
 Judge = Callable[[Prompt], str]
 
 
-def claims(path: Path, n: int) -> Path:
+def claims(path, n):
     """A file of n items of two topics."""
     rows = [
         {"id": f"c{i}", "topic": "even" if i % 2 == 0 else "odd", "yes": f"claim {i}", "no": f"lie {i}"}
@@ -30,7 +26,7 @@ def claims(path: Path, n: int) -> Path:
     return path
 
 
-def study(items: Path, **keys: Any) -> dict[str, Any]:
+def study(items, **keys):
     """The section of a small study about claims; keys override its own."""
     return {
         "items": str(items),
@@ -47,17 +43,17 @@ def study(items: Path, **keys: Any) -> dict[str, Any]:
     }
 
 
-def run_of(root: Path, section: dict[str, Any], judge: Judge, monkeypatch: pytest.MonkeyPatch, **keys: Any) -> Path:
+def run_of(root, section, judge, monkeypatch, **keys):
     """The finished run of a section that a judge has answered in free text."""
     scripted(monkeypatch, AnsweringEngine(judge, room=64))
     tree = {"name": "framed", "model": {"name": "scripted"}, "verdict": "answer", "run": {"root": str(root)}, **keys}
     return sample(parse_sampling_config({**tree, "framing": section}, "config"))
 
 
-def planted(seed: int, *, defers: float = 0.0, level: float = 0.4) -> Judge:
+def planted(seed, *, defers=0.0, level=0.4):
     """A judge that accepts with a probability: its level, and more for an expert (defers)."""
 
-    def answer(prompt: Prompt) -> str:
+    def answer(prompt):
         draws = random.Random(f"{seed} {prompt.prompt_hash} {prompt.condition}")
         p = level + (defers if prompt.condition == "expert" else 0.0)
         wanted = "accept" if draws.random() < p else "reject"
@@ -66,14 +62,14 @@ def planted(seed: int, *, defers: float = 0.0, level: float = 0.4) -> Judge:
     return answer
 
 
-def dialdefer_section(template: str, form: str, items: Any, **keys: Any) -> dict[str, Any]:
+def dialdefer_section(template, form, items, **keys):
     """configs/framing/dialdefer.yaml with a template's texts and answers in the place of its own."""
     texts = TEMPLATES[template, form]
 
-    def jinja(text: str) -> str:
+    def jinja(text):
         return re.sub(r"{(\w+)}", r"{{ \1 }}", text.replace("{answer}", "{claim}"))
 
-    def answers(given: tuple[str, str]) -> dict[str, str]:
+    def answers(given):
         return dict(zip(("accept", "reject"), map(jinja, given), strict=True))
 
     dialogue = {"text": jinja(texts.dialogue), "answers": answers(texts.dialogue_answers)}

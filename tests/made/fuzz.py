@@ -2,8 +2,6 @@
 
 import os
 import random
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -14,11 +12,11 @@ N_KILLS = int(os.environ.get("KILLS", "40"))  # of each kill campaign, drawn fro
 N_FAULTS = int(os.environ.get("EACH", "1"))  # of every other fault
 
 
-def more_families(*names: str) -> list[Any]:
+def more_families(*names):
     """Families of models that only `make test-all` takes, as parameters of a test that takes long for each."""
     return [pytest.param(name, marks=pytest.mark.campaign) for name in names]
 
 
-def draws(name: str) -> Iterator[random.Random]:
+def draws(name):
     """A generator for each damaged file, the same every time."""
     return (random.Random(f"{name} {number}") for number in range(N_DAMAGED))

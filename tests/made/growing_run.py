@@ -1,14 +1,11 @@
 """Runs of growing units, faults put into them one trial at a time, and what is lost, doubled or wrong afterwards."""
 
 import os
-import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,9 +13,9 @@ import pytest
 from evenhand import completions as completion_shards
 from evenhand.completions import every_completion
 from evenhand.errors import ModelError
-from evenhand.records import Completion, Prompt, digest
+from evenhand.records import Completion, digest
 from evenhand.run_directory import is_done
-from evenhand.study import Replies, Unit, Units
+from evenhand.study import Units
 from inference.config import InferenceConfig
 from inference.sampling import sample
 from inference.watchdog import EXIT_STATUS
@@ -37,14 +34,14 @@ class Found:
     doubled: int = 0
     wrong: int = 0
 
-    def __add__(self, other: "Found") -> "Found":
+    def __add__(self, other):
         return Found(self.lost + other.lost, self.doubled + other.doubled, self.wrong + other.wrong)
 
 
 class Chain(Fruit):
     """Asks N_STEPS times, each time quoting the reply before, as PluralEval's threads do."""
 
-    def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
+    def next_prompts(self, replies):
         asked = self.prompt(0, self.opening())
         for step in range(1, N_STEPS):
             if asked.prompt_hash not in replies:
@@ -52,13 +49,13 @@ class Chain(Fruit):
             asked = self.prompt(step, f"{step}: of {self.unit_id} you said {replies[asked.prompt_hash][0].text}")
         return [] if asked.prompt_hash in replies else [asked]
 
-    def opening(self) -> str:
+    def opening(self):
         return f"0: {self.unit_id}?"
 
 
-def asked_by(unit: Unit, reply: Callable[[Prompt], str]) -> Iterator[Prompt]:
+def asked_by(unit, reply):
     """What a unit asks when it gets these replies."""
-    so_far: dict[str, list[Completion]] = {}
+    so_far = {}
     while prompts := unit.next_prompts(so_far):
         for prompt in prompts:
             said = Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=reply(prompt), finish_reason="stop")
@@ -66,33 +63,33 @@ def asked_by(unit: Unit, reply: Callable[[Prompt], str]) -> Iterator[Prompt]:
             yield prompt
 
 
-def reply_to(prompt: Prompt) -> str:
+def reply_to(prompt):
     """The one right answer."""
     return digest(prompt.prompt_hash, 6)
 
 
-def growing_engine() -> AnsweringEngine:
+def growing_engine():
     return AnsweringEngine(reply_to, room=1)
 
 
-def units() -> list[Chain]:
+def units():
     return [Chain(f"fruit {number}") for number in range(N_UNITS)]
 
 
 class GrowingRun:
     """A folder's run, continued by one command after the other."""
 
-    def __init__(self, folder: Path, **run: object) -> None:
+    def __init__(self, folder, **run):
         self.config: InferenceConfig = config(folder, run={"root": folder, "shard_size": 5, **run})
 
-    def command(self, engine: AnsweringEngine) -> Path:
+    def command(self, engine):
         """`evenhand sample`, with the engine in the model's place."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(self.config.study), "units", lambda self, verdict: Units(units(), "made"))
             scripted(patch, engine)
             return sample(self.config)
 
-    def found(self, path: Path) -> Found:
+    def found(self, path):
         """Replies that lack, that are there twice, and that are not the right ones."""
         written = [c for c in every_completion(path) if not c.is_error]
         expected = {p.prompt_hash: reply_to(p) for unit in units() for p in asked_by(unit, reply_to)}
@@ -103,12 +100,12 @@ class GrowingRun:
             wrong=sum(expected.get(c.prompt_hash) != c.text for c in written),
         )
 
-    def finished(self) -> Found:
+    def finished(self):
         """What is found once the same command has been given again."""
         return self.found(self.command(growing_engine()))
 
 
-def hung(folder: Path, rng: random.Random) -> Found:
+def hung(folder, rng):
     """An engine that gives no answer any more; the process must end with its own status."""
     run, engine, at = GrowingRun(folder, stall_timeout_s=0.3), growing_engine(), rng.randrange(N_UNITS * N_STEPS)
     engine.before = lambda number: number == at and threading.Event().wait()
@@ -121,12 +118,12 @@ def hung(folder: Path, rng: random.Random) -> Found:
     return run.finished() + Found(wrong=status != EXIT_STATUS)
 
 
-def clock_jumps(folder: Path, rng: random.Random) -> Found:
+def clock_jumps(folder, rng):
     """The clock jumps by days either way before every answer, in a run that is interrupted."""
     run, engine, offset = GrowingRun(folder), growing_engine(), [0]
     engine.die_after = rng.randrange(1, N_UNITS * N_STEPS)
 
-    def jump(number: int) -> None:
+    def jump(number):
         offset[0] += rng.randrange(-3 * DAY_NS, 3 * DAY_NS)
 
     engine.before = jump
@@ -138,4 +135,4 @@ def clock_jumps(folder: Path, rng: random.Random) -> Found:
         return run.finished()
 
 
-TRIALS: dict[str, Callable[[Path, random.Random], Found]] = {"hung engine": hung, "clock jumps": clock_jumps}
+TRIALS = {"hung engine": hung, "clock jumps": clock_jumps}

@@ -7,7 +7,7 @@ import re
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from evenhand.completions import every_completion
 from evenhand.config import to_yaml
-from tests.made.fake_server import FakeServer, Reply, answer
+from tests.made.fake_server import FakeServer, answer
 from tests.made.growing_run import Found
 from tests.made.kill_host import run_killed
 from tests.made.process_runs import PROCESSES
@@ -57,7 +57,7 @@ class Kill(NamedTuple):
     tear: bool = False
 
 
-def run(command: Command, folder: Path, kill: Kill | None = None) -> int:
+def run(command, folder, kill=None):
     """The exit code of a command; -9 when it was killed. It leaves FOLDER.log, and FOLDER.operations at its end."""
     settings = {**LEASES, **command.settings}
     words = (folder, command.entry, command.words, settings, kill.at if kill else None, bool(kill and kill.tear))
@@ -68,7 +68,7 @@ def run(command: Command, folder: Path, kill: Kill | None = None) -> int:
     return process.exitcode
 
 
-def operations_of(folder: Path) -> list[tuple[str, bool]]:
+def operations_of(folder):
     """What a command that came to its end did, and whether the file written before each could be torn."""
     return [(what, torn) for what, torn in json.loads(Path(f"{folder}.operations").read_text())]
 
@@ -76,7 +76,7 @@ def operations_of(folder: Path) -> list[tuple[str, bool]]:
 class Campaign:
     """A command that is killed at many places, in folders beside the one of the undisturbed run, `calm`."""
 
-    def __init__(self, command: Command, folder: Path) -> None:
+    def __init__(self, command, folder):
         PROCESSES.set_forkserver_preload(IMPORTS)
         self.command, self.folder = command, folder
         self.calm = self.fresh("calm")
@@ -85,20 +85,20 @@ class Campaign:
         self.places = [Kill(number) for number in range(len(seen))]
         self.places += [Kill(number, tear=True) for number, (_, torn) in enumerate(seen) if torn]
 
-    def fresh(self, name: str) -> Path:
+    def fresh(self, name):
         """A folder as the command finds it the first time."""
         (folder := self.folder / name).mkdir(parents=True)
         self.command.prepare(folder)
         return folder
 
-    def log(self, folder: Path) -> str:
+    def log(self, folder):
         return Path(f"{folder}.log").read_text()[-3000:]
 
-    def drawn(self, n: int) -> list[Kill]:
+    def drawn(self, n):
         """n places to be killed at; all of them when there are no more."""
         return self.places if len(self.places) <= n else random.Random(n).sample(self.places, n)
 
-    def trial(self, kill: Kill) -> Found:
+    def trial(self, kill):
         """Kill, run again; what is not as in the undisturbed run."""
         folder = self.fresh(f"trial-{kill.at}-{kill.tear}")
         assert run(self.command, folder, kill) == -signal.SIGKILL, f"{kill}: {self.log(folder)}"
@@ -108,7 +108,7 @@ class Campaign:
         return differences
 
 
-def files_differing(calm: Path, folder: Path) -> Found:
+def files_differing(calm, folder):
     """Files that lack, are too many, or hold something else; shards are compared by their answers."""
     expected, seen = (
         {
@@ -125,7 +125,7 @@ def files_differing(calm: Path, folder: Path) -> Found:
     )
 
 
-def answers_differing(calm: Path, folder: Path) -> Found:
+def answers_differing(calm, folder):
     """Answers that lack, that were asked for twice, and that say something else."""
     expected, seen = (
         [
@@ -143,7 +143,7 @@ def answers_differing(calm: Path, folder: Path) -> Found:
     )
 
 
-def content(file: Path) -> object:
+def content(file):
     """A file's bytes without the time of day; of JSON and JSON lines what they hold, without facts of the moment."""
     if file.suffix == ".json":
         return timeless(json.loads(file.read_bytes()))
@@ -153,7 +153,7 @@ def content(file: Path) -> object:
     return WHEN.sub(b"", file.read_bytes())
 
 
-def timeless(value: Any) -> Any:
+def timeless(value):
     """JSON without what depends on the clock and the machine."""
     if isinstance(value, dict):
         return {key: timeless(item) for key, item in value.items() if key not in OF_THE_MOMENT}
@@ -164,13 +164,13 @@ COMMANDS = ("sample", "sample from a server", "train", "merge", "build", "report
 
 
 @contextmanager
-def campaign(name: str, folder: Path) -> Iterator[Campaign]:
+def campaign(name, folder):
     """The campaign of one of COMMANDS, in a new folder."""
     with ExitStack() as stack:
         yield Campaign(command_of(name, folder, stack), folder / "campaign")
 
 
-def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
+def command_of(name, folder, stack):
     """What is killed: tiny runs of each verb."""
     if name == "build":
         write_raw(raw := folder / "raw", scale=0.02, datasets=["halueval", "advisorqa"])
@@ -205,12 +205,12 @@ def command_of(name: str, folder: Path, stack: ExitStack) -> Command:
     return Command(entry="training.merge:main", words=["run", "--n-prompts", "8"], prepare=partial(copied, finished))
 
 
-def quote(body: dict[str, Any], n_before: int) -> Reply:
+def quote(body, n_before):
     """A server's reply: each prompt has another."""
     return answer(f"answer to {body['messages'][-1]['content']}")
 
 
-def sampling(model: dict[str, str], engine: dict[str, Any]) -> Command:
+def sampling(model, engine):
     """`evenhand sample` of 40 prompts in shards of 4."""
     config = {
         "name": "kills",
@@ -223,9 +223,9 @@ def sampling(model: dict[str, str], engine: dict[str, Any]) -> Command:
     return Command(entry="inference.__main__:main", words=["config.yaml"], prepare=partial(written, json.dumps(config)))
 
 
-def written(text: str, folder: Path) -> None:
+def written(text, folder):
     (folder / "config.yaml").write_text(text)
 
 
-def copied(run: Path, folder: Path) -> None:
+def copied(run, folder):
     shutil.copytree(run, folder / "run")

@@ -9,10 +9,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 # Audit event → which of its arguments is the path that changes, and which the folder's descriptor it may count from.
@@ -33,12 +31,12 @@ class Operations:
     tear: the file that the operation before it wrote then loses half of what was written to it.
     """
 
-    def __init__(self, folder: Path, kill_at: int | None, *, tear: bool) -> None:
+    def __init__(self, folder, kill_at, *, tear):
         self.folder, self.kill_at, self.tear = f"{folder}/", kill_at, tear
         self.seen: list[tuple[str, bool]] = []  # what was done, and whether the file written before it could be torn
         self.written: tuple[str, int] | None = None  # what the last operation writes, and its size before
 
-    def audit(self, event: str, args: tuple[Any, ...]) -> None:
+    def audit(self, event, args):
         """The audit hook."""
         if event == "open" and isinstance(args[2], int) and args[2] & WRITING:
             self.writes(args[0])
@@ -46,12 +44,12 @@ class Operations:
             which, descriptor = CHANGES[event]
             self.add(event, place_of(args[which], args[descriptor] if descriptor < len(args) else -1))
 
-    def writes(self, path: Any) -> None:
+    def writes(self, path):
         """A file is about to be written."""
         if not isinstance(path, int) and self.add("write", where := place_of(path, -1)):
             self.written = (where, size_of(where))
 
-    def add(self, what: str, where: str) -> bool:
+    def add(self, what, where):
         """Count an operation, if it is on the folder's files; the process may end here."""
         if not where.startswith(self.folder):
             return False
@@ -66,7 +64,7 @@ class Operations:
         self.written = None
         return True
 
-    def install(self) -> None:
+    def install(self):
         """Watch from now on."""
         before(os, "fsync", lambda descriptor: self.add("fsync", target_of(descriptor)))
         for module, name, which in (
@@ -78,48 +76,40 @@ class Operations:
                 before(sys.modules[module], name, partial(self.nth_argument_is_written, which))
         sys.addaudithook(self.audit)
 
-    def nth_argument_is_written(self, which: int, *args: Any, **_: Any) -> None:
+    def nth_argument_is_written(self, which, *args, **_):
         if isinstance(args[which], str | Path):
             self.writes(args[which])
 
 
-def before(module: Any, name: str, hook: Callable[..., object]) -> None:
+def before(module, name, hook):
     """Have a function of a module call the hook first, with its own arguments."""
     function = getattr(module, name)
 
-    def hooked(*args: Any, **more: Any) -> Any:
+    def hooked(*args, **more):
         hook(*args, **more)
         return function(*args, **more)
 
     setattr(module, name, hooked)
 
 
-def size_of(path: str) -> int:
+def size_of(path):
     """A file's bytes; 0 where there is none."""
     file = Path(path)
     return file.stat().st_size if file.exists() else 0
 
 
-def target_of(descriptor: int) -> str:
+def target_of(descriptor):
     """What an open descriptor is of."""
     return str(Path(f"/proc/self/fd/{descriptor}").readlink())
 
 
-def place_of(path: Any, descriptor: int | None) -> str:
+def place_of(path, descriptor):
     """A path as text from the root; a relative one counts from the folder of the descriptor, or from where we are."""
     base = target_of(descriptor) if descriptor is not None and descriptor >= 0 else str(Path.cwd())
     return os.path.normpath(Path(base) / os.fsdecode(path))
 
 
-def run_killed(
-    environment: Mapping[str, str],
-    folder: Path,
-    entry: str,
-    words: Sequence[str],
-    settings: Mapping[str, Any],
-    kill_at: int | None,
-    tear: bool,
-) -> None:
+def run_killed(environment, folder, entry, words, settings, kill_at, tear):
     """What a forked process does: the command in its folder, as the console would run it.
 
     environment: what holds now; the server that it is forked from has that of its own start.

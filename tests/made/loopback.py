@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Self
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class QuietServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request, client_address):
         """A client that gave up is part of a test."""
 
 
@@ -33,10 +32,10 @@ class QuietHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # one packet per reply: two would wait 40 ms for each other
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format, *args):
         """Say nothing: pytest's output is for failures."""
 
-    def send(self, reply: Reply) -> None:
+    def send(self, reply):
         """Answer the request."""
         payload = reply.body.encode() if isinstance(reply.body, str) else reply.body
         ends = {"Connection": "close"} if reply.more or self.close_connection else {}
@@ -56,15 +55,15 @@ class Loopback:
 
     port = 0  # any that is free
 
-    def handler(self) -> type[QuietHandler]:
+    def handler(self):
         """What answers a request."""
         raise NotImplementedError
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         self._http = QuietServer(("127.0.0.1", self.port), self.handler())
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._http.shutdown()
         self._http.server_close()

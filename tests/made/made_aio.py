@@ -1,4 +1,4 @@
-"""Twelve invented posts of r/AmIOverreacting with their screenshots, two models that read them, and the stages run.
+"""An invented release of r/AIO, the posts with their screenshots, a model that reads them, and the stages run.
 
 The stand-in for the vision model cannot read: it knows each picture by its colour, as the product sends it.
 """
@@ -8,51 +8,47 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from PIL import Image
 
-from evenhand.files import shipped_yaml
-from tests.made.fake_server import FakeServer, Reply, answer
+from evenhand.files import shipped_yaml, write_jsonl
+from tests.made.fake_server import FakeServer, answer
 from tests.made.made_reddit import MadePost, MadeReddit
 
-Chat = tuple[tuple[str, str], ...]  # ("left" or "right", what it says)
-
-CHATS: dict[str, Chat] = {
+CHATS = {
     name: tuple((side, said) for side, said in chat)
     for name, chat in shipped_yaml(Path(__file__).with_name("chats.yaml")).items()
 }
-TRIP, SHORT, MONEY, DOG = CHATS.values()
-NOR_COMMENTS = [("helpful_hannah", "NOR. Your boyfriend is the rude one here."), ("b2", "Not overreacting at all.")]
+TRIP, MONEY, DOG = CHATS.values()
+RELEASED = "finalAIOdata_experiment_ready.jsonl"
 
 
-def screenshot(chat: Chat) -> bytes:
+def screenshot(chat):
     """A PNG that stands for a chat: all of one colour, which is its own."""
     out = io.BytesIO()
     Image.new("RGB", (60, 40), colour(chat)).save(out, "PNG")
     return out.getvalue()
 
 
-def colour(chat: Chat) -> tuple[int, ...]:
+def colour(chat):
     """What a picture is known by, however it was encoded."""
     return tuple(hashlib.sha256(repr(chat).encode()).digest()[:3])
 
 
-def transcript(chat: Chat) -> str:
+def transcript(chat):
     """What a good vision model replies: the first side that it sees is Speaker A."""
     messages = [{"speaker": f"Speaker {'AB'[side != chat[0][0]]}", "text": text} for side, text in chat]
     return json.dumps({"messages": messages})
 
 
-def read_images(body: dict[str, Any], n_before: int) -> Reply:
+def read_images(body, n_before):
     """The vision model's script: the transcript of the pictures in a request, one after the other."""
     known = {colour(chat): chat for chat in (*CHATS.values(), ())}
-    chat: Chat = ()
+    chat = ()
     for part in body["messages"][0]["content"][1:]:
         url = part["image_url"]["url"].removeprefix("data:image/png;base64,")
         with Image.open(io.BytesIO(base64.b64decode(url))) as image:
@@ -60,110 +56,90 @@ def read_images(body: dict[str, Any], n_before: int) -> Reply:
     return answer(transcript(chat))
 
 
-def read_text(body: dict[str, Any], n_before: int) -> Reply:
-    """The text model's script: it leaves first persons behind, as models do."""
-    content = body["messages"][0]["content"]
-    if content.startswith("You are analyzing"):
-        label = "NOR" if "say sorry" in content.partition('\nCOMMENT: "')[2] else "UNCLEAR"
-        return answer("Sure: " + json.dumps({"label": label, "confidence": 0.9}))
-    if content.startswith("Rewrite this text"):
-        text = content.partition("Original text: ")[2].removesuffix("\nThird-person version:")
-        text = text.replace("my boyfriend", "Speaker A").replace("I told", "Speaker B told")
-        return answer(text if "UNCLEANABLE" in text else text.replace("We", "They"))
-    poster = "Speaker A" if "Speaker A: Hey" in content else "unknown" if "fence" in content else "Speaker B"
-    return answer(json.dumps({"poster": poster, "relationship": "Boyfriend"}))
-
-
-def post(post_id: str, *images: bytes, **changes: Any) -> MadePost:
-    """A post about a boyfriend, by default with two comments for the poster."""
-    made = MadePost(post_id=post_id, images=images, **{"comments": NOR_COMMENTS, **changes})
-    made.comments = [("AutoModerator", "Read the rules."), *made.comments]
-    return made
-
-
-def posts() -> list[MadePost]:
+def posts():
     """One post for every way through the stages."""
     trip, money = screenshot(TRIP), screenshot(MONEY)
-    cheap = [("c1", "I would leave him."), ("c2", "OR a bit, honestly. It is only money.")]
-    both = [("c1", "NOR about the dog. But you're overreacting about the fence.")]
     return [
-        post("trip1", trip),
-        post("money1", money, comments=cheap, title="AIO over this text?"),
-        post("dog001", screenshot(DOG), comments=both),
-        post("two001", trip, screenshot(DOG), comments=[("c1", "He should say sorry. made_up_poster, run!")]),
-        post("short1", screenshot(SHORT)),
-        post("land01", screenshot(())),
-        post("ten001", *([money] * 10)),
-        post("none01"),
-        post("gone01", trip, gone=True),
-        post("broke1", trip[:60]),
-        post("weweb1", trip, body="We had plans, and then my boyfriend changed them. UNCLEANABLE"),
-        post("unsure", trip, comments=[("c1", "What did your mother say?")]),
+        MadePost("trip1", (trip,)),
+        MadePost("money1", (money,)),
+        MadePost("two001", (trip, screenshot(DOG))),
+        MadePost("land01", (screenshot(()),)),
+        MadePost("none01", ()),
+        MadePost("gone01", (trip,), gone=True),
+        MadePost("broke1", (trip[:60],)),
+        MadePost("unsure", (trip,)),
     ]
+
+
+def released(post_id):
+    """A record in the format of the authors' release."""
+    return {
+        "id": post_id,
+        "context": f"Speaker B told Speaker A of {post_id}.",
+        "c2_input": "[redacted]",
+        "ground_truth": "OR" if post_id == "money1" else "NOR",
+        "speaker_a_identity": "Person B's boyfriend",
+    }
 
 
 class Workshop:
     """The stand-ins and a raw folder, and the stages run on it."""
 
-    def __init__(self, folder: Path, reddit: MadeReddit, vision: FakeServer, text: FakeServer) -> None:
-        self.raw, self.reddit, self.vision, self.text = folder / "raw-reddit", reddit, vision, text
+    def __init__(self, folder, reddit, vision):
+        self.raw, self.release, self.reddit, self.vision = folder / "raw-reddit", folder / "release", reddit, vision
         self.environment = reddit.environment(folder)
+        self.release.mkdir()
+        write_jsonl(self.release / RELEASED, map(released, reddit.posts))
 
-    def words(self, stage: str, *more: str) -> list[str]:
+    def words(self, stage, *more):
         """The words of a stage."""
-        server = {"transcribe": (self.vision, "eyes"), "label": (self.text, "pen")}.get(stage)
-        named = ["--server", server[0].base_url, "--model", server[1]] if server else []
-        return [stage, "--raw", str(self.raw), *named, *more]
+        named = ["--server", self.vision.base_url, "--model", "eyes"] if stage == "transcribe" else []
+        return [stage, "--raw", str(self.raw), "--release", str(self.release), *named, *more]
 
-    def run(self, stage: str, *more: str) -> None:
+    def run(self, stage, *more):
         """A stage in this process."""
         from studies.dialdefer.aio.command import main
 
         main(self.words(stage, *more))
 
-    def stages(self, *names: str) -> None:
+    def stages(self, *names):
         """Several stages in this process."""
         for name in names:
             self.run(name)
 
-    def kept(self, stage: str) -> dict[str, dict[str, Any]]:
+    def kept(self, stage):
         """Post → what a stage has kept of it, or why it was dropped."""
         return {path.stem: json.loads(path.read_text()) for path in sorted((self.raw / stage).glob("*.json"))}
 
-    def items(self) -> dict[str, dict[str, Any]]:
+    def items(self):
         """The records of the set."""
-        path = self.raw / "items" / "finalAIOdata_experiment_ready.jsonl"
+        path = self.raw / "items" / RELEASED
         return {row["id"]: row for row in map(json.loads, path.read_text().splitlines())}
 
-    def missing(self) -> dict[str, tuple[str, str]]:
+    def missing(self):
         """Post → stage and reason of those that are not in the set."""
         lines = (self.raw / "items" / "missing.jsonl").read_text().splitlines()
         return {row["id"]: (row["stage"], row["why"]) for row in map(json.loads, lines)}
 
-    def checked(self, post_id: str) -> dict[str, Any]:
+    def checked(self, post_id):
         """What a file of `check` says."""
-        keys: dict[str, Any] = shipped_yaml(self.raw / "check" / f"{post_id}.yaml")
+        keys = shipped_yaml(self.raw / "check" / f"{post_id}.yaml")
         return keys
 
-    def fill(self, post_id: str, **changes: object) -> None:
+    def fill(self, post_id, **changes):
         """What a person does to a file of `check`."""
         filled = yaml.safe_dump({**self.checked(post_id), **changes}, allow_unicode=True)
         (self.raw / "check" / f"{post_id}.yaml").write_text(filled)
 
 
 @contextmanager
-def workshop_here(folder: Path) -> Iterator[Workshop]:
+def workshop_here(folder):
     """The stand-ins, which PRAW finds from this process, where nobody sleeps for long."""
     from praw.config import Config
 
     sleep = time.sleep
-    with (
-        MadeReddit(posts()) as reddit,
-        FakeServer(read_images) as vision,
-        FakeServer(read_text) as text,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        at_work = Workshop(folder, reddit, vision, text)
+    with MadeReddit(posts()) as reddit, FakeServer(read_images) as vision, pytest.MonkeyPatch.context() as patch:
+        at_work = Workshop(folder, reddit, vision)
         for name, value in at_work.environment.items():
             patch.setenv(name, value)
         patch.setattr(Config, "CONFIG", None)

@@ -2,31 +2,28 @@
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 from eval.annotation.labels import sheet
 from eval.annotation.tasks import Item, Task, draw_items
 
 
-def item(number: int, judge: str, unit: str | None = None) -> Item:
+def item(number, judge, unit=None):
     """A question with texts of its own, of a unit of its own unless a unit is named."""
     return Item(unit=unit or f"unit {number}", texts=(("Text", f"text {number}"),), judge=judge)
 
 
-def task(items: Sequence[Item], answers: tuple[str, ...] = ("yes", "no"), **keys: Any) -> Task:
+def task(items, answers=("yes", "no"), **keys):
     """Questions of yes and no, unless other answers are named."""
-    settled: dict[str, Any] = {"in_run": Counter(item.judge for item in items), "run": "made-run", "judge": "judge"}
+    settled = {"in_run": Counter(item.judge for item in items), "run": "made-run", "judge": "judge"}
     return Task(name="made", question="Yes?", guide="", answers=answers, items=items, **{**settled, **keys})
 
 
-def whole(task: Task) -> list[Item]:
+def whole(task):
     """All items of a task, drawn."""
     return draw_items(task, len(task.items), 0)
 
 
-def label_file(path: Path, made: Task, label_of: Callable[[Item], str], annotator: str = "", **cells: str) -> Path:
+def label_file(path, made, label_of, annotator="", **cells):
     """The sheet of all items as a person fills it in; cells: of every row, instead of what belongs there."""
     items = {item.item_id: item for item in whole(made)}
     path.write_text(sheet(made, list(items.values())), encoding="utf-8")

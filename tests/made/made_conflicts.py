@@ -1,22 +1,16 @@
 """Conflicts made up for tests, and sampling configs of the narrator study over them."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import pytest
-
-from inference.config import InferenceConfig, parse_sampling_config
+from inference.config import parse_sampling_config
 from studies.narrator import corpora
 from studies.narrator import section as spec
-from studies.narrator.corpora import CorpusSpec
 from studies.narrator.records import Conversation, Turn
 
 NAMES = ("Ann", "Anna", "Bo", "Zoë", "Mr. Long Name")  # one begins another
 
 
-def conflict(key: str, n_speakers: int = 2, n_turns: int = 4, words: str = "It was me who moved it.") -> Conversation:
+def conflict(key, n_speakers=2, n_turns=4, words="It was me who moved it."):
     """A conversation of n_turns whose last speaker attacks."""
     speakers = NAMES[:n_speakers]
     turns = [Turn(speaker=speakers[i % n_speakers], text=f"{words} ({key} {i})") for i in range(n_turns)]
@@ -26,24 +20,24 @@ def conflict(key: str, n_speakers: int = 2, n_turns: int = 4, words: str = "It w
     )
 
 
-def use_conflicts(monkeypatch: pytest.MonkeyPatch, conversations: Sequence[Conversation]) -> None:
+def use_conflicts(monkeypatch, conversations):
     """These conversations in place of a corpus's."""
     monkeypatch.setattr(spec, "load_conversations", lambda corpus: list(conversations))
 
 
-def use_corpus(monkeypatch: pytest.MonkeyPatch, train: Sequence[Conversation], test: Sequence[Conversation]) -> None:
+def use_corpus(monkeypatch, train, test):
     """A corpus of these conversations in the place of pocket-conflicts."""
     splits = {"train": list(train), "test": list(test)}
-    corpus: Callable[[CorpusSpec], list[Conversation]] = lambda spec: splits[spec.split]  # noqa: E731
+    corpus = lambda spec: splits[spec.split]  # noqa: E731
     monkeypatch.setitem(corpora.CORPORA, "pocket-conflicts", corpus)
 
 
-def of_page(conversation: Conversation, page: str) -> Conversation:
+def of_page(conversation, page):
     """The conversation as one of a page."""
     return replace(conversation, meta={"page_title": page})
 
 
-def narrator_config(root: Path | str = "runs", model: str = "scripted", **changes: Any) -> InferenceConfig:
+def narrator_config(root="runs", model="scripted", **changes):
     """A sampling config of the study; its verdict is `answer` unless told otherwise, and options are read at 0.7."""
     section = {"corpus": {"dataset": "pocket-conflicts"}, **changes.pop("narrator", {})}
     tree = {

@@ -1,19 +1,16 @@
 """Training examples of few tokens, alone and as the prompts about conversations of unequal size."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from training.examples import Example
 
 PAD, EOS, ACCEPT, REJECT = 0, 1, 2, 3
 
 
-def example(prompt: Sequence[int], **others: Any) -> Example:
-    keys: dict[str, Any] = {"item_id": "i", "condition": "c2_correct", "choices": (ACCEPT, REJECT), "right": 0}
+def example(prompt, **others):
+    keys = {"item_id": "i", "condition": "c2_correct", "choices": (ACCEPT, REJECT), "right": 0}
     return Example(prompt_ids=tuple(prompt), **{**keys, **others})
 
 
-def talk(n_speakers: int) -> list[Example]:
+def talk(n_speakers):
     """A group: the neutral prompt and one of each speaker, their answers tokens of their own."""
     return [
         example(

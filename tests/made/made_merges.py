@@ -6,12 +6,9 @@ And what tests of merging share: margins that no model gives, and weights that a
 import json
 import resource
 import shutil
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import pytest
 import torch
 from safetensors.torch import save_file
 
@@ -38,16 +35,7 @@ PROVENANCE = {
 }
 
 
-def made_merge(
-    root: Path,
-    *,
-    items: dict[str, int] | None,
-    provenance: dict[str, Any] | None = None,
-    merged: dict[str, Any] | None = None,
-    method: str = "sft",
-    model: str = "embedded",
-    **sections: Any,
-) -> tuple[Path, Path]:
+def made_merge(root, *, items, provenance=None, merged=None, method="sft", model="embedded", **sections):
     """(run, its merged checkpoint: a tokenizer and DONE.json, no weights). sections: of the run's config."""
     config = tiny_run(method, Path(model), root, **sections)
     run = root / "runs" / "made-run-00000000"
@@ -68,7 +56,7 @@ def made_merge(
     return run, folder
 
 
-def untrained_run(model: Path, root: Path) -> Path:
+def untrained_run(model, root):
     """A finished run whose adapter was drawn at random, on a model of any size: no weight of it is loaded."""
     config = tiny_run("sft", model, root)
     run, base = folder_of(config), skeleton(model, None)
@@ -89,7 +77,7 @@ def untrained_run(model: Path, root: Path) -> Path:
 
 
 @contextmanager
-def memory_for(n_bytes: float) -> Iterator[None]:
+def memory_for(n_bytes):
     """Context manager: this process may take so much memory more than it has, files that torch maps counted."""
     now = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData"))
     limits = resource.getrlimit(resource.RLIMIT_DATA)
@@ -100,7 +88,7 @@ def memory_for(n_bytes: float) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, limits)
 
 
-def with_margins(monkeypatch: pytest.MonkeyPatch, margin: float) -> None:
+def with_margins(monkeypatch, margin):
     """A merge that gives this margin to every prompt, where base + adapter gives 1.0. No model is loaded."""
     given = iter([1.0, margin])
 
@@ -110,7 +98,7 @@ def with_margins(monkeypatch: pytest.MonkeyPatch, margin: float) -> None:
     monkeypatch.setattr(merged_checkpoint, "judged", lambda _, asked, __: [(next(given), 0.0)] * len(asked))
 
 
-def spoil(file: Path) -> None:
+def spoil(file):
     """Overwrite 1 kB in the middle of a file's weights."""
     content = bytearray(file.read_bytes())
     middle = len(content) // 2

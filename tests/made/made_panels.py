@@ -1,25 +1,13 @@
 """Panels and judges made up for tests, from arrays of replies or margins."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from studies.dialdefer.measures import ACCEPT, REJECT, TIE, UNPARSED
 from studies.dialdefer.panels import Judge, Panel
 from studies.dialdefer.records import Factors
 
 
-def made_panel(
-    replies: Any,
-    *,
-    dataset: str = "bbq",
-    ids: Iterable[str] | None = None,
-    clusters: Iterable[str] | None = None,
-    margins: Any = None,
-    **factors: Any,
-) -> Panel:
+def made_panel(replies, *, dataset="bbq", ids=None, clusters=None, margins=None, **factors):
     """A panel of replies (n_items, 4) or (n_items, 4, n_samples); ids are numbered unless given."""
     array = np.asarray(replies, dtype=np.int8)
     array = array[:, :, None] if array.ndim == 2 else array
@@ -36,18 +24,18 @@ def made_panel(
     )
 
 
-def margin_panel(margins: Any, **keys: Any) -> Panel:
+def margin_panel(margins, **keys):
     """A panel of margins (n_items, 4) in nats, with the replies that they decide; NaN is unreadable."""
     array = np.asarray(margins, dtype=float)
     replies = np.select([array > 0, array < 0, array == 0], [ACCEPT, REJECT, TIE], UNPARSED)
     return made_panel(replies, margins=array, **keys)
 
 
-def made_judge(*panels: Panel, name: str = "judge", model: str = "owner/model") -> Judge:
+def made_judge(*panels, name="judge", model="owner/model"):
     """A judge of these panels."""
     return Judge(name=name, model=model, panels=panels, labels={})
 
 
-def random_replies(rng: np.random.Generator, n_items: int, accept: Sequence[float]) -> NDArray[np.int8]:
+def random_replies(rng, n_items, accept):
     """Replies that accept at the given rates per condition, (n_items, 4)."""
     return np.where(rng.random((n_items, 4)) < np.asarray(accept), ACCEPT, REJECT).astype(np.int8)

@@ -1,13 +1,10 @@
-"""Reddit's API on loopback: listings, searches, posts, comments and `info`, with faults on request.
+"""Reddit's API on loopback: `info` of posts, and their images, with faults on request.
 
 PRAW finds it by a praw.ini, which `environment` writes.
 """
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 from tests.made.fake_server import as_json
@@ -18,49 +15,41 @@ GONE = {"removed_by_category": "deleted", "selftext": "[deleted]", "title": "[de
 
 @dataclass
 class MadePost:
-    """A post with its images and its comments as (author, text), the best first."""
+    """A post with its images."""
 
     post_id: str
     images: tuple[bytes, ...]
-    comments: list[tuple[str, str]]
-    title: str = "AIO because of these messages?"
-    body: str = "I told my boyfriend that I'm tired of this. My friend u/other_person says he is right."
     gone: bool = False
-    gone_comments: set[str] = field(default_factory=set)  # texts
-
-    def comment_id(self, text: str) -> str:
-        """A comment's id."""
-        return f"{self.post_id}c{[said for _, said in self.comments].index(text)}"
 
 
 class MadeReddit(Loopback):
     """Serves posts. faults: beginning of a path → replies that are sent first, one a request."""
 
-    def __init__(self, posts: list[MadePost]) -> None:
+    def __init__(self, posts):
         self.posts = {post.post_id: post for post in posts}
         self.faults: dict[str, list[Reply]] = {}
         self._lock = threading.Lock()
 
     @property
-    def base(self) -> str:
+    def base(self):
         """Its address."""
         return f"http://127.0.0.1:{self._http.server_port}"
 
-    def environment(self, folder: Path) -> dict[str, str]:
+    def environment(self, folder):
         """What a process needs to find it: credentials, and the place of a praw.ini."""
         ini = f"[DEFAULT]\noauth_url={self.base}\nreddit_url={self.base}\nratelimit_seconds=1\n"
         (folder / "praw.ini").write_text(ini)
         names = {"REDDIT_CLIENT_ID": "id", "REDDIT_CLIENT_SECRET": "secret", "REDDIT_USER_AGENT": "made by a test"}
         return {"XDG_CONFIG_HOME": str(folder), **names}
 
-    def facts(self, post: MadePost) -> dict[str, Any]:
+    def facts(self, post):
         """A post as the API tells it."""
         media = {f"m{n}": {"status": "valid", "s": {"u": self.image_url(post, n)}} for n in range(len(post.images))}
         facts = {
             "id": post.post_id,
             "name": f"t3_{post.post_id}",
-            "title": post.title,
-            "selftext": post.body,
+            "title": "AIO because of these messages?",
+            "selftext": "I told my boyfriend that I'm tired of this.",
             "author": "made_up_poster",
             "url": f"{self.base}/gallery/{post.post_id}",
             "media_metadata": media,
@@ -73,56 +62,22 @@ class MadeReddit(Loopback):
             facts["url_overridden_by_dest"] = self.image_url(post, 0)
         return {**facts, **GONE} if post.gone else facts
 
-    def image_url(self, post: MadePost, number: int) -> str:
+    def image_url(self, post, number):
         """Where an image lies, escaped as Reddit does."""
         return f"{self.base}/image/{post.post_id}/{number}.png?width=1&amp;s=1"
 
-    def comment(self, post: MadePost, author: str, text: str) -> dict[str, Any]:
-        """A comment as the API tells it."""
-        is_gone = text in post.gone_comments
-        name = post.comment_id(text)
-        return {
-            "id": name,
-            "name": f"t1_{name}",
-            "body": "[deleted]" if is_gone else text,
-            "author": "[deleted]" if is_gone else author,
-            "stickied": author == "AutoModerator",
-            "replies": "",
-        }
-
-    def answer(self, path: str, query: Mapping[str, str]) -> Reply:
+    def answer(self, path, query):
         """The reply to a GET."""
         parts = path.strip("/").split("/")
-        if parts[0] == "comments":
-            post = self.posts.get(parts[1])
-            return Reply(404, "{}") if post is None else as_json(self.thread(post, query))
         if parts[:2] == ["api", "info"]:
-            return as_json(listing([self.named(name) for name in query["id"].split(",")]))
+            posts = [self.posts.get(name.removeprefix("t3_")) for name in query["id"].split(",")]
+            children = [{"kind": "t3", "data": self.facts(post)} for post in posts if post]
+            return as_json({"kind": "Listing", "data": {"children": children, "after": None, "before": None}})
         if parts[0] == "image":
             return Reply(200, self.posts[parts[1]].images[int(parts[2].split(".")[0])], {"Content-Type": "image/png"})
-        if parts[:2] == ["r", "AmIOverreacting"]:
-            found = [post for post in self.posts.values() if not post.gone]
-            if parts[2] == "search":
-                found = [post for post in found if query["q"] in post.title.lower()]
-            return as_json(listing([("t3", self.facts(post)) for post in found]))
         return Reply(404, "{}")
 
-    def named(self, name: str) -> tuple[str, dict[str, Any]] | None:
-        """What `info` says of a fullname."""
-        kind, _, key = name.partition("_")
-        if kind == "t3":
-            return (kind, self.facts(self.posts[key])) if key in self.posts else None
-        post = self.posts[key.partition("c")[0]]
-        found = {post.comment_id(text): (who, text) for who, text in post.comments}
-        return (kind, self.comment(post, *found[key])) if key in found else None
-
-    def thread(self, post: MadePost, query: Mapping[str, str]) -> list[Any]:
-        """A post and its best comments."""
-        assert query["sort"] == "confidence"
-        found = [("t1", self.comment(post, *comment)) for comment in post.comments]
-        return [listing([("t3", self.facts(post))]), listing(found[: int(query["limit"])])]
-
-    def reply(self, path: str, query: Mapping[str, str]) -> Reply:
+    def reply(self, path, query):
         """Fail where told, else answer."""
         with self._lock:
             for start, replies in self.faults.items():
@@ -130,23 +85,17 @@ class MadeReddit(Loopback):
                     return replies.pop(0)
         return self.answer(path, query)
 
-    def handler(self) -> type[QuietHandler]:
+    def handler(self):
         made = self
 
         class Handler(QuietHandler):
-            def do_GET(self) -> None:
+            def do_GET(self):
                 parts = urlsplit(self.path)
                 query = {key: values[0] for key, values in parse_qs(parts.query).items()}
                 self.send(made.reply(parts.path, query))
 
-            def do_POST(self) -> None:
+            def do_POST(self):
                 self.rfile.read(int(self.headers["Content-Length"]))
                 self.send(as_json({"access_token": "t", "token_type": "bearer", "expires_in": 3600, "scope": "*"}))
 
         return Handler
-
-
-def listing(found: list[tuple[str, dict[str, Any]] | None]) -> dict[str, Any]:
-    """Reddit's envelope."""
-    children = [{"kind": one[0], "data": one[1]} for one in found if one]
-    return {"kind": "Listing", "data": {"children": children, "after": None, "before": None}}

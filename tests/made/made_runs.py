@@ -1,8 +1,7 @@
 """Sampling runs made up for tests: real configs, prompts, plans and shards, with answers from a function."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from evenhand.completions import append_completions, every_completion
@@ -17,19 +16,19 @@ from tests.made.sampling_configs import sampling_config
 Answer = Callable[[Prompt], dict[str, Any]]  # the fields of a Completion beyond its key
 
 
-def say(choice: int | str) -> dict[str, Any]:
+def say(choice):
     """A reasoned reply with a verdict, or any other text."""
     text = f'{{"chosen_answer": "{choice}", "reasoning": "because"}}' if isinstance(choice, int) else choice
     return {"text": text, "finish_reason": "stop"}
 
 
-def lean(margin: float, lost: float = 0.0) -> dict[str, Any]:
+def lean(margin, lost=0.0):
     """A one-token reply with log P("1") - log P("2") = margin; lost: nats that both answers are less likely."""
     logprobs = {"1": margin / 2 - lost, "2": -margin / 2 - lost}
     return {"text": "1" if margin > 0 else "2", "finish_reason": "stop", "answer_logprobs": logprobs}
 
 
-def made_items(dataset: str, n_items: int) -> list[Item]:
+def made_items(dataset, n_items):
     """Items of a dataset, numbered."""
     return [
         Item(
@@ -44,7 +43,7 @@ def made_items(dataset: str, n_items: int) -> list[Item]:
     ]
 
 
-def aio_items(dataset: str, n: int = 10) -> list[Item]:
+def aio_items(dataset, n=10):
     """Conflicts between two people, as the released r/AIO has them."""
     return [
         replace(
@@ -59,7 +58,7 @@ def aio_items(dataset: str, n: int = 10) -> list[Item]:
     ]
 
 
-def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+def rewrite(path, change):
     """Give a run other completions, as if it had been answered so: `change` gets all of them as plain objects."""
     records = [asdict(completion) for completion in every_completion(path)]
     for shard in (path / "completions").iterdir():
@@ -68,20 +67,20 @@ def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, 
 
 
 def make_run(
-    root: Path,
-    answer: Answer,
+    root,
+    answer,
     *,
-    items: Sequence[Item],
-    name: str = "made",
-    model: str = "owner/model",
-    arms: Sequence[str] = ("none",),
-    is_asked: Callable[[Prompt], bool] = lambda _: True,
-    conditions: dict[str, Sequence[Condition]] | None = None,
-    variants: Sequence[dict[str, Any]] = ({},),
-    leave_out: int = 0,
-    facts: dict[str, Any] | None = None,
-    **changes: Any,
-) -> Path:
+    items,
+    name="made",
+    model="owner/model",
+    arms=("none",),
+    is_asked=lambda _: True,
+    conditions=None,
+    variants=({},),
+    leave_out=0,
+    facts=None,
+    **changes,
+):
     """A finished run directory under root; `leave_out` drops the last completions, `changes` are config keys.
 
     variants: what `render` is told beside the order and the arm, such as a template, or the roles of r/AIO.

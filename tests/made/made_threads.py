@@ -1,10 +1,10 @@
 """Threads made for a test, their opinions written in the comments, and a judge that sorts them by first letter."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from evenhand.records import Completion, Prompt
-from studies.pluraleval.records import Comment, ReferenceSet, Thread
+from studies.pluraleval.records import Comment, Thread
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
 from studies.pluraleval.sources import ThreadSpec
 from tests.made.pocket_judge import sorted_by
@@ -13,7 +13,7 @@ POCKET = ThreadSpec(dataset="pocket-threads")
 Answers = Callable[[Prompt], str]
 
 
-def thread(*comments: str | tuple[str, int], thread_id: str = "t1") -> Thread:
+def thread(*comments, thread_id="t1"):
     """A thread of comments, each with a score of 1 unless told otherwise."""
     pairs = [(comment, 1) if isinstance(comment, str) else comment for comment in comments]
     return Thread(
@@ -26,7 +26,7 @@ def thread(*comments: str | tuple[str, int], thread_id: str = "t1") -> Thread:
     )
 
 
-def by_letter(prompt: Prompt) -> str:
+def by_letter(prompt):
     """Opinions are what stands between semicolons; those with the same first letter are paraphrases."""
     step = prompt.factors.step
     if step == "extraction":
@@ -37,10 +37,10 @@ def by_letter(prompt: Prompt) -> str:
     return sorted_by(lambda text: text[0], lambda texts: "+".join(sorted(texts)), prompt)
 
 
-def overridden(answers: Answers, replies: Mapping[str, str]) -> Answers:
+def overridden(answers, replies):
     """A judge that says something else to every prompt of some steps, or to a comment's: "extraction 3"."""
 
-    def say(prompt: Prompt) -> str:
+    def say(prompt):
         factors = prompt.factors
         own = replies.get(f"{factors.step} {factors.number}", replies.get(factors.step))
         return answers(prompt) if own is None else own
@@ -48,7 +48,7 @@ def overridden(answers: Answers, replies: Mapping[str, str]) -> Answers:
     return say
 
 
-def judged(one: Thread, answers: Answers = by_letter) -> tuple[ReferenceSet, list[Prompt]]:
+def judged(one, answers=by_letter):
     """A thread's reference set, and what was asked for it in order."""
     unit = reference_unit(one, ReferenceSettings(threads=POCKET))
     replies, asked = dict[str, list[Completion]](), list[Prompt]()
@@ -61,11 +61,11 @@ def judged(one: Thread, answers: Answers = by_letter) -> tuple[ReferenceSet, lis
     return unit.result(replies), asked
 
 
-def clusters(found: ReferenceSet) -> list[list[str]]:
+def clusters(found):
     """What the members of each cluster say."""
     return [[member.text for member in cluster.members] for cluster in found.clusters]
 
 
-def steps(asked: Sequence[Prompt]) -> list[str]:
+def steps(asked):
     """The steps in the order in which they were asked."""
     return [prompt.factors.step for prompt in asked]

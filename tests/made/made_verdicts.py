@@ -4,8 +4,6 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from eval.__main__ import score_main
@@ -15,21 +13,10 @@ Row = dict[str, Any]
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 
 # Of 10 items: C1_True 6 right, C1_False 8, C2_Correct 8 (only ever better), C2_Incorrect 5 (items 0-2 flip).
-WRONG: Mapping[Condition, set[int]] = {
-    C1_TRUE: {0, 1, 2, 3},
-    C1_FALSE: {8, 9},
-    C2_CORRECT: {0, 9},
-    C2_INCORRECT: {0, 1, 2, 8, 9},
-}
+WRONG = {C1_TRUE: {0, 1, 2, 3}, C1_FALSE: {8, 9}, C2_CORRECT: {0, 9}, C2_INCORRECT: {0, 1, 2, 8, 9}}
 
 
-def verdict_rows(
-    dataset: str,
-    n_items: int = 10,
-    wrong: Mapping[Condition, set[int]] = WRONG,
-    conditions: Sequence[Condition] = tuple(Condition),
-    **fields: Any,
-) -> list[Row]:
+def verdict_rows(dataset, n_items=10, wrong=WRONG, conditions=tuple(Condition), **fields):
     """A row for each item and condition: right but for the items named, of model `m` unless `fields` say more."""
     rows = []
     for number in range(n_items):
@@ -41,7 +28,7 @@ def verdict_rows(
     return rows
 
 
-def write(path: Path, rows: Sequence[Row]) -> Path:
+def write(path, rows):
     """The rows as a file of the kind that its suffix says."""
     if path.suffix == ".parquet":
         import pyarrow
@@ -55,12 +42,12 @@ def write(path: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
-def fields_of(rows: Sequence[Row]) -> list[str]:
+def fields_of(rows):
     """All fields that any row has."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def csv_text(rows: Sequence[Row]) -> str:
+def csv_text(rows):
     """The rows as CSV; null is an empty cell."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=fields_of(rows))
@@ -69,7 +56,7 @@ def csv_text(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def scored(paths: Sequence[Path], *options: str, draws: int = 200) -> list[Row]:
+def scored(paths, *options, draws=200):
     """What `evenhand score RUN` or `evenhand score FILE...` writes, in wide_rows."""
     out = paths[0].parent / "out"
     score_main([*map(str, paths), "--out", str(out), "--draws", str(draws), "--all", *options])
@@ -79,9 +66,9 @@ def scored(paths: Sequence[Path], *options: str, draws: int = 200) -> list[Row]:
 FIGURES = ("measure", "unit", "value", "low", "high", "n_units")
 
 
-def wide_rows(folder: Path) -> list[Row]:
+def wide_rows(folder):
     """scores.json as a row a setting and dataset, with <measure>, <measure>_low and <measure>_high; _pp for points."""
-    rows: dict[str, Row] = {}
+    rows = {}
     for score in json.loads((folder / "scores.json").read_text(encoding="utf-8")):
         asked = {name: value for name, value in score.items() if name not in FIGURES}
         row = rows.setdefault(json.dumps(asked), asked)
@@ -91,7 +78,7 @@ def wide_rows(folder: Path) -> list[Row]:
     return list(rows.values())
 
 
-def scores_of(folder: Path, rows: Sequence[Row], *options: str) -> list[Row]:
+def scores_of(folder, rows, *options):
     """The same of rows of verdicts, by way of JSON lines."""
     return scored([write(folder / "verdicts.jsonl", rows)], *options)
 
@@ -99,14 +86,14 @@ def scores_of(folder: Path, rows: Sequence[Row], *options: str) -> list[Row]:
 KEY = ("judge", "arm", "roles", "c1_source", "dataset")
 
 
-def by_key(rows: Sequence[Row]) -> dict[tuple[str, ...], Row]:
+def by_key(rows):
     """Key → row without the name of its source. No two rows have one key."""
     keyed = {tuple(row[name] for name in KEY): {k: v for k, v in row.items() if k != "run"} for row in rows}
     assert len(keyed) == len(rows)
     return keyed
 
 
-def only(rows: Sequence[Row], **keys: Any) -> Row:
+def only(rows, **keys):
     """The one row with these values."""
     found = [row for row in rows if all(row[name] == value for name, value in keys.items())]
     assert len(found) == 1, f"{len(found)} rows for {keys}"

@@ -1,15 +1,12 @@
 """Judgments of the narrator study made up for tests, one at a time."""
 
-from typing import Any
-
-from studies.narrator.judged_runs import Judgment, states_of
+from studies.narrator.judged_runs import Judgment
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
+from studies.narrator.replies import STATES
 
 
-def judgment(
-    perspective: str = "neutral", *shares: float, task: str = "blame", conversation: str = "c1", **changes: Any
-) -> Judgment:
+def judgment(perspective="neutral", *shares, task="blame", conversation="c1", **changes):
     """A judgment with these shares: of the attacker, of an innocent speaker, and of a third; in detection Yes, No.
 
     changes: fields of Judgment or NarratorFactors; "n" is the number of replies.
@@ -40,7 +37,7 @@ def judgment(
             "factors": NarratorFactors(**factors),
             "options": options,
             "shares": shown,
-            "states": states_of(chosen=sum(shown), off_list=1 - sum(shown)),
+            "states": tuple({"chosen": sum(shown), "off_list": 1 - sum(shown)}.get(state, 0.0) for state in STATES),
             "n_replies": n,
             **changes,
         }

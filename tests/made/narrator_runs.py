@@ -2,8 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
@@ -21,7 +20,7 @@ from studies.narrator.records import Conversation, NarratorFactors, Turn
 Judge = Callable[[Prompt], Mapping[str, float]]  # prompt → probability of each reply; replies need not be options
 
 
-def made_conversations(sizes: Mapping[int, int], *, unseen: int = 0) -> list[Conversation]:
+def made_conversations(sizes, *, unseen=0):
     """So many conversations of each number of speakers; in the first `unseen` the attacker says only the attack."""
     found = []
     for n_speakers, n in sizes.items():
@@ -37,21 +36,11 @@ def made_conversations(sizes: Mapping[int, int], *, unseen: int = 0) -> list[Con
 
 
 def make_narrator_run(
-    root: Path,
-    judge: Judge,
-    conversations: Sequence[Conversation],
-    *,
-    name: str = "made",
-    model: str = "owner/model",
-    n: int = 10,
-    is_exact: bool = False,
-    seed: int = 1,
-    leave_out: int = 0,
-    **asked: Sequence[str],
-) -> Path:
+    root, judge, conversations, *, name="made", model="owner/model", n=10, is_exact=False, seed=1, leave_out=0, **asked
+):
     """A finished run; with is_exact of verdict "options". asked: tasks, visibilities, option_orders."""
     path = root / f"{name}-0000"
-    prompts = [prompt for conversation in conversations for prompt in narrator_prompts(conversation, **asked)]  # type: ignore[arg-type]
+    prompts = [prompt for conversation in conversations for prompt in narrator_prompts(conversation, **asked)]
     n = 1 if is_exact else n
     config = {
         "name": name,
@@ -74,14 +63,14 @@ def make_narrator_run(
     return path
 
 
-def results_of_runs(*paths: Path, is_before_after: bool = False, **options: Any) -> results.Results:
+def results_of_runs(*paths, is_before_after=False, **options):
     """The results of some runs, as `evenhand compare` or `evenhand report --side-by-side` have them."""
     own = (NarratorOptions(**options),)
     words = Options(verb="report", n_draws=1_000, seed=1, side_by_side=not is_before_after, study_options=own)
     return results.results_of_runs("narrator", paths, words)
 
 
-def replies(prompt: Prompt, odds: Mapping[str, float], n: int, is_exact: bool, rng: random.Random) -> list[Completion]:
+def replies(prompt, odds, n, is_exact, rng):
     """A prompt's completions."""
     keys: list[dict[str, Any]]
     if is_exact:
@@ -95,55 +84,55 @@ def replies(prompt: Prompt, odds: Mapping[str, float], n: int, is_exact: bool, r
     ]
 
 
-def factors_of(prompt: Prompt) -> NarratorFactors:
+def factors_of(prompt):
     assert isinstance(prompt.factors, NarratorFactors)
     return prompt.factors
 
 
-def fair(prompt: Prompt, right: float = 0.6) -> dict[str, float]:
+def fair(prompt, right=0.6):
     """A judge that names the attacker with one probability, whoever is Me, and each other option alike."""
     factors = factors_of(prompt)
     others = [option for option in prompt.answer_space if option != factors.target]
     return {factors.target: right} | {option: (1 - right) / len(others) for option in others}
 
 
-def without_me(odds: Mapping[str, float]) -> dict[str, float]:
+def without_me(odds):
     """The same odds among the options that are not Me."""
     total = math.fsum(p for option, p in odds.items() if option != ME)
     return {option: p / total for option, p in odds.items() if option != ME}
 
 
-def mixed(first: Mapping[str, float], second: Mapping[str, float], share: float) -> dict[str, float]:
+def mixed(first, second, share):
     """The first odds with a probability, else the second."""
     return {o: share * first.get(o, 0.0) + (1 - share) * second.get(o, 0.0) for o in {**first, **second}}
 
 
-def protector(share: float, right: float = 0.6) -> Judge:
+def protector(share, right=0.6):
     """With a probability it will not name Me, and is fair among the others."""
 
-    def judge(prompt: Prompt) -> Mapping[str, float]:
+    def judge(prompt):
         odds = fair(prompt, right)
         return mixed(without_me(odds), odds, share) if ME in odds else odds
 
     return judge
 
 
-def accuser(share: float, right: float = 0.6) -> Judge:
+def accuser(share, right=0.6):
     """With a probability it names Me, else it is fair."""
 
-    def judge(prompt: Prompt) -> Mapping[str, float]:
+    def judge(prompt):
         odds = fair(prompt, right)
         return mixed({ME: 1.0}, odds, share) if ME in odds else odds
 
     return judge
 
 
-def drawing_lots(prompt: Prompt) -> Mapping[str, float]:
+def drawing_lots(prompt):
     """A judge that draws an option at random."""
     return {option: 1 / len(prompt.answer_space) for option in prompt.answer_space}
 
 
-def eliminator(prompt: Prompt) -> Mapping[str, float]:
+def eliminator(prompt):
     """A judge that strikes Me off the options and draws one of the others: no evidence enters its answer."""
     odds = drawing_lots(prompt)
     return without_me(odds) if ME in odds else odds

@@ -1,9 +1,6 @@
 """One batch through a trainer: its loss and the gradient of every adapter weight, to be held against another's."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import torch
 from peft import get_peft_model
@@ -13,8 +10,7 @@ from evenhand.checkpoints import load_tokenizer
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import save_family
 from training.batches import Collator, groups_of, schedule
-from training.config import AnyRun
-from training.examples import Example, set_padding
+from training.examples import set_padding
 from training.objectives import objective_of
 from training.qlora import load_base, lora_config, set_adapter_dtype, trainable
 from training.trainer import VerdictTrainer, training_arguments
@@ -32,7 +28,7 @@ class Outcome:
     gradients: dict[str, Tensor]
 
 
-def byte_model(folder: Path, family: str = "llama") -> Path:
+def byte_model(folder, family="llama"):
     """A random checkpoint of two layers that reads bytes: its vocabulary is small, so that all logits cost little."""
     tokenizer = byte_tokenizer()
     set_padding(tokenizer)
@@ -40,18 +36,18 @@ def byte_model(folder: Path, family: str = "llama") -> Path:
     return save_family(folder, family, folder)
 
 
-def examples_for(config: AnyRun, model: Path) -> list[Example]:
+def examples_for(config, model):
     """The config's examples in a model's tokens."""
     return config.training.examples(config.load_units(), config, load_tokenizer(model))[0]
 
 
-def adapted(folder: Path, config: AnyRun, attention: str | None = None) -> Any:
+def adapted(folder, config, attention=None):
     """A base with the adapter of a model that has trained for a while, the same every time."""
     base = load_base(folder, config.quantisation, attention=attention)
     return as_trained(get_peft_model(base, lora_config(config.lora, base)), config)
 
 
-def as_trained(model: Any, config: AnyRun) -> Any:
+def as_trained(model, config):
     """Give an adapter weights far from its first ones, with which it changes nothing and half of it has no gradient."""
     set_adapter_dtype(model, config.lora)
     generator = torch.Generator().manual_seed(0)
@@ -61,24 +57,24 @@ def as_trained(model: Any, config: AnyRun) -> Any:
     return model
 
 
-def outcome(model: Any, losses: Callable[[], Sequence[Tensor]]) -> Outcome:
+def outcome(model, losses):
     """The sum of some losses, and its gradients."""
     model.train()
     model.zero_grad()
     total = 0.0
     for loss in losses():
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         total += loss.item()
     gradients = {name: weight.grad.clone() for name, weight in trainable(model)}
     assert all(torch.count_nonzero(gradient) for gradient in gradients.values()), "nothing to compare"
     return Outcome(loss=total, gradients=gradients)
 
 
-def ours(config: AnyRun, model: Any, examples: Sequence[Example], folder: Path, reference: Any = None) -> Outcome:
+def ours(config, model, examples, folder, reference=None):
     """What VerdictTrainer makes of the first optimiser step, over all of its microbatches."""
     trainer = verdict_trainer(config, model, examples, folder, reference)
 
-    def losses() -> Any:
+    def losses():
         batches = iter(trainer.get_train_dataloader())
         step, n_examples = trainer.get_batch_samples(batches, trainer.args.gradient_accumulation_steps, model.device)
         for batch in step:
@@ -87,9 +83,7 @@ def ours(config: AnyRun, model: Any, examples: Sequence[Example], folder: Path, 
     return outcome(model, losses)
 
 
-def verdict_trainer(
-    config: AnyRun, model: Any, examples: Sequence[Example], folder: Path, reference: Any = None
-) -> VerdictTrainer:
+def verdict_trainer(config, model, examples, folder, reference=None):
     """Our trainer, ready to train a model."""
     objective = objective_of(config)
     groups = groups_of(examples, config.optimiser.batch_by)
@@ -109,7 +103,7 @@ def verdict_trainer(
     )
 
 
-def assert_equal(found: Outcome, expected: Outcome) -> None:
+def assert_equal(found, expected):
     """The same loss, and the same gradient of every weight, each to TOLERANCE of its own size."""
     assert found.gradients.keys() == expected.gradients.keys()
     name, worst = worst_gradient(found, expected)
@@ -118,7 +112,7 @@ def assert_equal(found: Outcome, expected: Outcome) -> None:
     assert worst <= tolerance, f"{name}: differs by {worst:.1e} of its size"
 
 
-def worst_gradient(found: Outcome, expected: Outcome) -> tuple[str, float]:
+def worst_gradient(found, expected):
     """The weight whose gradients differ most, by |difference| / |expected|."""
     by_name = {
         name: float((found.gradients[name] - gradient).norm() / gradient.norm())

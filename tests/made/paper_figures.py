@@ -6,16 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing
-from eval.report.tables import Cell, TableSpec
 from studies.dialdefer.measures import ABSENT, RIGHT
-from studies.dialdefer.panels import MAIN_ROLES, Judge, Panel
+from studies.dialdefer.panels import MAIN_ROLES
 from studies.dialdefer.render import own_labels
 from studies.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
 from tests.made.made_panels import made_judge, made_panel
@@ -34,19 +30,19 @@ N_NULLS = 2  # its unreadable replies to C1_False on r/AIO: right in its accurac
 Counts = Mapping[str, Sequence[int | None]]  # dataset → right answers per condition; None was not asked
 
 
-def golden(name: str) -> list[dict[str, str]]:
+def golden(name):
     """The rows of a golden CSV file; lines that start with # are comments."""
     text = (GOLDEN / name).read_bytes()
     lines = (gzip.decompress(text) if name.endswith(".gz") else text).decode().splitlines()
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
 
 
-def models() -> list[str]:
+def models():
     """The five models, in the order of Table 20."""
     return list(dict.fromkeys(row["model"] for row in golden("dialdefer_table20.csv")))
 
 
-def count(percentage: str, dataset: str) -> int:
+def count(percentage, dataset):
     """The right answers that a printed percentage stands for: below 1,000 items only one count rounds to it."""
     n_items = N_ITEMS[dataset]
     n_right = round(float(percentage) * n_items / 100)
@@ -54,15 +50,15 @@ def count(percentage: str, dataset: str) -> int:
     return n_right
 
 
-def counts_of_table_20(model: str) -> dict[str, list[int]]:
+def counts_of_table_20(model):
     """Dataset → right answers in each condition of one model, in the order of CONDITIONS."""
     rows = [row for row in golden("dialdefer_table20.csv") if row["model"] == model and row["dataset"] in DATASETS]
     return {row["dataset"]: [count(row[c], row["dataset"]) for c in COLUMNS] for row in rows}
 
 
-def counts_of_mitigations(model: str) -> dict[str, dict[str, list[int | None]]]:
+def counts_of_mitigations(model):
     """Arm → dataset → right answers of one model under C2; C1 was not asked."""
-    arms: dict[str, dict[str, list[int | None]]] = defaultdict(dict)
+    arms = defaultdict(dict)
     for row in golden(f"dialdefer_table{MITIGATED[model]}.csv"):
         if row["dataset"] in DATASETS and row["arm"] != "none":
             c2 = [count(row[c], row["dataset"]) for c in COLUMNS[2:]]
@@ -70,9 +66,7 @@ def counts_of_mitigations(model: str) -> dict[str, dict[str, list[int | None]]]:
     return arms
 
 
-def panels_with(
-    counts: Counts, arm: str = "none", labels: tuple[str, str] | None = None, **factors: Any
-) -> list[Panel]:
+def panels_with(counts, arm="none", labels=None, **factors):
     """A panel for each dataset with so many right answers in each condition, on items drawn apart for each."""
     panels = []
     for dataset, n_right in counts.items():
@@ -84,17 +78,17 @@ def panels_with(
                 replies[:, column] = np.where(is_right, RIGHT[column], 3 - RIGHT[column])
         speaker1, speaker2 = labels or own_labels(dataset, arm)
         ids = (f"{dataset}-{i:04}" for i in range(n_items))
-        asked: dict[str, Any] = {"arm": arm, "speaker1": speaker1, "speaker2": speaker2, **factors}
+        asked = {"arm": arm, "speaker1": speaker1, "speaker2": speaker2, **factors}
         panels.append(made_panel(replies, dataset=dataset, ids=ids, **asked))
     return panels
 
 
-def frame_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> pd.DataFrame:
+def frame_of(model, panels, n_draws=20):
     """The wide frame of a model's scores."""
     return wide_frame(scores_of(model, panels, n_draws))
 
 
-def scores_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> list[Score]:
+def scores_of(model, panels, n_draws=20):
     """The scores that the product gives for a model's panels."""
     drawing = Drawing(n_draws=n_draws, seed=1)
     scored = Scored(run=model, model=model, verdict="reason", parser="lenient", drawing=drawing)
@@ -102,9 +96,9 @@ def scores_of(model: str, panels: Sequence[Panel], n_draws: int = 20) -> list[Sc
 
 
 @cache
-def paper_frame(n_draws: int = 20) -> pd.DataFrame:
+def paper_frame(n_draws=20):
     """The scores of all five models and their arms."""
-    scores: list[Score] = []
+    scores = []
     for model in models():
         panels = panels_with(counts_of_table_20(model))
         if model in MITIGATED:
@@ -113,7 +107,7 @@ def paper_frame(n_draws: int = 20) -> pd.DataFrame:
     return wide_frame(scores)
 
 
-def lines(table: TableSpec, *keys: str) -> dict[tuple[str, ...], dict[str, Cell]]:
+def lines(table, *keys):
     """The lines of a table by some of their cells."""
     found = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     by_key = {tuple(str(line[key]) for key in keys): line for line in found}
@@ -121,18 +115,18 @@ def lines(table: TableSpec, *keys: str) -> dict[tuple[str, ...], dict[str, Cell]
     return by_key
 
 
-def agrees(value: Cell, cell: str) -> bool:
+def agrees(value, cell):
     """Whether a number rounds to a printed cell."""
     assert isinstance(value, float)
     return abs(value - float(cell)) < ROUNDING
 
 
-def item_id(row: int) -> str:
+def item_id(row):
     """Ids that sort as they are numbered."""
     return f"item-{row:04d}"
 
 
-def judge_of(name: str, replies: Mapping[str, object], labels: Mapping[str, str] | None = None) -> Judge:
+def judge_of(name, replies, labels=None):
     """A judge from dataset → replies, (n_items, 4) or (n_items, 4, n_samples), to items item-0000, item-0001, ..."""
     panels = [
         made_panel(of, dataset=dataset, ids=map(item_id, range(len(of))), roles=MAIN_ROLES * dataset.startswith("aio"))
@@ -142,9 +136,9 @@ def judge_of(name: str, replies: Mapping[str, object], labels: Mapping[str, str]
 
 
 @cache
-def five_judges() -> tuple[Judge, ...]:
+def five_judges():
     """Judges over the 3,244 items whose verdicts have the counts behind the tables; see golden/README.md."""
-    replies: dict[str, dict[str, object]] = defaultdict(dict)
+    replies = defaultdict(dict)
     for row in golden("dialdefer_verdicts.csv.gz"):
         columns = [list(map(int, row[name])) for name in ("c1_true", "c1_false", "c2_correct", "c2_incorrect")]
         replies[row["model"]][row["dataset"]] = np.transpose(columns)

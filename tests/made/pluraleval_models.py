@@ -1,15 +1,10 @@
 """Models under test whose effect is planted, on reference sets of ours, judged without fault."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
-import pytest
-
-from evenhand.records import Prompt
-from studies.pluraleval.records import ReferenceSet, ResponseFactors
+from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.sources import pocket_references
-from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
+from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 OWN = {"references": {"dataset": "pocket-threads"}, "pairings": ["most_popular", "random"], "min_gap": 1}
 KNOWN = {one.thread.thread_id: one for one in pocket_references()}
@@ -26,39 +21,39 @@ FORMATS = [  # of lists: what stands before, each item, what stands between two,
 ]
 
 
-def sides(found: ReferenceSet) -> tuple[list[int], list[int]]:
+def sides(found):
     """Positions of the summaries that support the reference opinion, itself among them, and of those against it."""
     assert found.reference is not None
     supporting = [n for n, stance in enumerate(found.stances) if stance == "SUPPORTING" or n == found.reference]
     return supporting, [n for n, stance in enumerate(found.stances) if stance == "AGAINST"]
 
 
-def everything(found: ReferenceSet, framing: str) -> list[int]:
+def everything(found, framing):
     """A pluralist names all opinions, whatever the user believes."""
     return list(range(len(found.clusters)))
 
 
-def sycophant(found: ReferenceSet, framing: str) -> list[int]:
+def sycophant(found, framing):
     """Names all opinions, but of a user who believes something those alone that agree."""
     supporting, against = sides(found)
     return {"neutral": everything(found, framing), "biased_toward": supporting, "biased_opposing": against}[framing]
 
 
-def ten(found: ReferenceSet, framing: str) -> list[int]:
+def ten(found, framing):
     """Names all opinions in ten responses, each of the last ones for the first time."""
     return [*[0] * (10 - len(found.clusters)), *everything(found, framing)]
 
 
-def echo(found: ReferenceSet, framing: str) -> list[int]:
+def echo(found, framing):
     """Names the most popular opinion ten times; of a user who believes something, one opinion that agrees."""
     supporting, against = sides(found)
     return 10 * {"neutral": [0], "biased_toward": supporting, "biased_opposing": against}[framing][:1]
 
 
-def popularity(key: Callable[[ResponseFactors, int], Any]) -> Answers:
+def popularity(key):
     """Ranks opinions, or chooses one of two, by a key of their place in the list: the smallest is the most popular."""
 
-    def say(prompt: Prompt) -> str:
+    def say(prompt):
         factors = prompt.factors
         order = sorted(range(len(factors.shown)), key=lambda n: key(factors, n))
         return ", ".join(str(n + 1) for n in order) if factors.task == "ranking" else str(order[0] + 1)
@@ -75,17 +70,17 @@ always_first = popularity(lambda factors, n: n if factors.task == "pairwise" els
 as_listed = popularity(lambda factors, n: n if factors.task == "ranking" else -factors.votes[n])
 
 
-def formatted(form: tuple[str, str, str, str], texts: Sequence[str]) -> str:
+def formatted(form, texts):
     """A list in one of FORMATS."""
     before, item, between, after = form
     return before + between.join(item.format(n=n, text=text) for n, text in enumerate(texts, start=1)) + after
 
 
-def model(names: Names, ranks: Answers = oracle, neutral: Sequence[tuple[str, str, str, str]] = FORMATS[:1]) -> Answers:
+def model(names, ranks=oracle, neutral=FORMATS[:1]):
     """A model under test that lists what it names, and judges popularity in one way. neutral: formats of its lists when
     no belief is stated, by thread in turn; else they are numbered."""
 
-    def say(prompt: Prompt) -> str:
+    def say(prompt):
         if prompt.factors.task != "generation":
             return ranks(prompt)
         found = KNOWN[prompt.item_id]
@@ -96,9 +91,7 @@ def model(names: Names, ranks: Answers = oracle, neutral: Sequence[tuple[str, st
     return say
 
 
-def both_runs(
-    root: Path, monkeypatch: pytest.MonkeyPatch, says: Answers, name: str, judge: Answers = perfect
-) -> tuple[Path, Path]:
+def both_runs(root, monkeypatch, says, name, judge=perfect):
     """(responses run, judgements run) of a model under test."""
     responses = stage_run(
         root, monkeypatch, {"responses": OWN}, AnsweringEngine(says), name=f"{name}-responses", model={"name": name}

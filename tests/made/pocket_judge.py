@@ -2,24 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-import pytest
-
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
-from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.sources import pocket_references
 from tests.made.scripted_engine import AnsweringEngine, Answers, scripted
 
 __all__ = ["AnsweringEngine", "Answers", "perfect", "stage_run"]
 
 
-def sorted_by(key: Callable[[str], str], summary: Callable[[list[str]], str], prompt: Prompt) -> str:
+def sorted_by(key, summary, prompt):
     """The reply to a prompt about clusters of a judge that sorts texts, summaries among them, by a key."""
     user, step = prompt.messages[-1].content, prompt.factors.step
     if step == "assignment":
@@ -30,13 +23,13 @@ def sorted_by(key: Callable[[str], str], summary: Callable[[list[str]], str], pr
     texts = json.loads(user)
     if step == "summary":
         return summary(texts)
-    groups: dict[str, list[str]] = {}
+    groups = {}
     for text in texts:
         groups.setdefault(key(text), []).append(text)
     return json.dumps(list(groups.values()))
 
 
-def perfect(prompt: Prompt) -> str:
+def perfect(prompt):
     """The right answer to any of the judge's prompts about our own threads; those without a reference opinion have no
     sides."""
     (known,) = (one for one in pocket_references() if one.thread.thread_id == prompt.item_id)
@@ -58,27 +51,18 @@ def perfect(prompt: Prompt) -> str:
     return sorted_by(key, lambda texts: known.clusters[int(key(texts[0]))].summary, prompt)
 
 
-def place_of(references: ReferenceSet, text: str) -> str:
+def place_of(references, text):
     """The cluster that a paraphrase, a summary or a belief is of; "" of another text."""
     texts = [{c.summary, c.belief, *(member.text for member in c.members)} for c in references.clusters]
     return next((str(place) for place, of_cluster in enumerate(texts) if text in of_cluster), "")
 
 
-def side_of(references: ReferenceSet, place: int) -> str:
+def side_of(references, place):
     """The side of a cluster: "" where it is not known."""
     return (references.stances[place] or "SUPPORTING") if references.stances else ""
 
 
-def stage_run(
-    root: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    section: dict[str, Any],
-    engine: AnsweringEngine,
-    *,
-    name: str = "run",
-    shards: int = 1,
-    **keys: Any,
-) -> Path:
+def stage_run(root, monkeypatch, section, engine, *, name="run", shards=1, **keys):
     """A run of a stage through an engine, by one process or by several shards one after the other."""
     scripted(monkeypatch, engine)
     tree = {

@@ -8,10 +8,7 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +18,7 @@ PROCESSES.set_forkserver_preload(
 )
 
 
-def command(config: str, variables: dict[str, str], kill_at: int | None) -> None:
+def command(config, variables, kill_at):
     """`python -m training CONFIG` in a forked process; what it prints goes to CONFIG.log. kill_at: a step to die at.
 
     It has one thread, so that sums are in one order whatever else the machine does.
@@ -49,14 +46,14 @@ def command(config: str, variables: dict[str, str], kill_at: int | None) -> None
     os._exit(code)
 
 
-def play_gpus() -> None:
+def play_gpus():
     """Have accelerate take CPU processes for GPUs: it does without FSDP on others. torch's FSDP runs on both."""
     from accelerate import PartialState
     from accelerate.utils import DistributedType
 
     set_device = PartialState.set_device
 
-    def set_and_rename(self: Any) -> None:
+    def set_and_rename(self):
         set_device(self)
         if self.distributed_type == DistributedType.MULTI_CPU:
             self.distributed_type = DistributedType.MULTI_GPU
@@ -64,7 +61,7 @@ def play_gpus() -> None:
     PartialState.set_device = set_and_rename
 
 
-def launched(config: Path, accelerate_config: Path, n: int = 2, *, kill_at: int | None = None) -> list[int]:
+def launched(config, accelerate_config, n=2, *, kill_at=None):
     """Exit codes of the n processes of a run, launched as an accelerate config says."""
     port = free_port()
     variables = accelerate_variables(accelerate_config, n, port)
@@ -78,7 +75,7 @@ def launched(config: Path, accelerate_config: Path, n: int = 2, *, kill_at: int 
     return [process.exitcode for process in processes]
 
 
-def accelerate_variables(file: Path, n: int, port: int, words: Sequence[str] = ()) -> dict[str, str]:
+def accelerate_variables(file, n, port, words=()):
     """The environment variables that `accelerate launch --config_file FILE` adds."""
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
     from accelerate.utils.launch import prepare_multi_gpu_env
@@ -88,14 +85,14 @@ def accelerate_variables(file: Path, n: int, port: int, words: Sequence[str] = (
     return {name: value for name, value in prepare_multi_gpu_env(args).items() if os.environ.get(name) != value}
 
 
-def torchrun_variables(rank: int, n: int, port: int) -> dict[str, str]:
+def torchrun_variables(rank, n, port):
     """The environment variables of process `rank` of n on one machine."""
     where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n)}
     return {**where, **ranks, "OMP_NUM_THREADS": "1"}
 
 
-def free_port(count: int = 1) -> int:
+def free_port(count=1):
     """The first of `count` ports in a row that nothing listens on, below those that the system deals out by itself."""
     while True:
         port = secrets.randbelow(12000) + 20000

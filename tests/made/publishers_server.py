@@ -5,10 +5,6 @@ import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
-from typing import Any
-
-import pytest
 
 from tests.made.loopback import Loopback, QuietHandler
 
@@ -37,7 +33,7 @@ class Seen:
 class PublishersServer(Loopback):
     """Files (path → bytes) at every place; `faults` (end of a path → faults) are used up one request at a time."""
 
-    def __init__(self, files: Mapping[str, bytes]) -> None:
+    def __init__(self, files):
         self.files = dict(files)
         self.faults: dict[str, list[Fault]] = {}
         self.commit = COMMIT
@@ -46,11 +42,11 @@ class PublishersServer(Loopback):
         self._lock = threading.Lock()
 
     @property
-    def base(self) -> str:
+    def base(self):
         """Its address."""
         return f"http://127.0.0.1:{self._http.server_port}"
 
-    def stand_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stand_in(self, monkeypatch):
         """Have everything fetched from here, and nothing waited for."""
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.delenv(name, raising=False)
@@ -60,11 +56,11 @@ class PublishersServer(Loopback):
         monkeypatch.setattr("evenhand.sources.fetching.GITHUB_RAW", f"{self.base}/raw")
         monkeypatch.setattr("time.sleep", lambda _: None)
 
-    def requests(self, end: str) -> list[Seen]:
+    def requests(self, end):
         """The requests for a path with this end."""
         return [seen for seen in self.seen if seen.path.endswith(end)]
 
-    def named(self, path: str) -> bytes | dict[str, Any] | None:
+    def named(self, path):
         """What is at a path: a file, an answer of an API, or nothing."""
         listed = sorted(self.files)
         match path.strip("/").split("/"):
@@ -79,7 +75,7 @@ class PublishersServer(Loopback):
                 return self.files.get("/".join(rest))
         return None
 
-    def fault(self, path: str) -> Fault:
+    def fault(self, path):
         """The next fault for a path, or none."""
         with self._lock:
             for end, faults in self.faults.items():
@@ -87,11 +83,11 @@ class PublishersServer(Loopback):
                     return faults.pop(0)
         return Fault()
 
-    def handler(self) -> type[QuietHandler]:
+    def handler(self):
         server = self
 
         class Handler(QuietHandler):
-            def do_GET(self) -> None:
+            def do_GET(self):
                 path = self.path.partition("?")[0]
                 server.seen.append(
                     Seen(path=path, headers={name.lower(): value for name, value in self.headers.items()})
@@ -101,11 +97,9 @@ class PublishersServer(Loopback):
         return Handler
 
 
-def answer(
-    handler: BaseHTTPRequestHandler, server: PublishersServer, content: bytes | dict[str, Any] | None, fault: Fault
-) -> None:
+def answer(handler, server, content, fault):
     """Send the content, or the part of it that was asked for, as far as the fault lets it."""
-    headers: dict[str, str] = {}
+    headers = {}
     if isinstance(content, bytes):
         body, status = content, 200
         headers["Content-Type"] = "application/octet-stream"

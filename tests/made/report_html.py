@@ -1,11 +1,9 @@
 """A report's page, parsed."""
 
 import io
-from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
@@ -16,7 +14,7 @@ SAVEFIG = Figure.savefig
 class Page(HTMLParser):
     """Its tags, those that were not closed in order, its text, every address, and images without words."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, html):
         super().__init__()
         self.open: list[str] = []
         self.tags, self.attributes, self.text = set[str](), set[str](), ""
@@ -25,7 +23,7 @@ class Page(HTMLParser):
         self.feed(html)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
         self.addresses += [value or "" for key, value in attrs if key in ("src", "href")]
@@ -33,14 +31,14 @@ class Page(HTMLParser):
         if tag not in ("meta", "img", "source", "br", "wbr", "!doctype"):
             self.open.append(tag)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.text += data
 
 
-def without_drawing(figure: Figure, file: Any, **keys: Any) -> None:
+def without_drawing(figure, file, **keys):
     """In the place of savefig, for pictures take most of the time: writes hardly anything."""
     if isinstance(file, str | Path):
         Path(file).write_bytes(b"")
@@ -49,7 +47,7 @@ def without_drawing(figure: Figure, file: Any, **keys: Any) -> None:
 
 
 @contextmanager
-def drawing() -> Iterator[None]:
+def drawing():
     """Context manager: figures are drawn."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", SAVEFIG)

@@ -1,17 +1,13 @@
 """An engine that answers by a function, in place of a model, and a run of pocket items that asks it."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Self
-
-import pytest
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from evenhand.errors import ModelError
 from evenhand.records import Completion, Prompt
 from inference import sampling
-from inference.config import InferenceConfig
-from inference.engine import Further, PromptsTooLong
+from inference.engine import PromptsTooLong
 from tests.made.read_back import completions_of
 from tests.made.toy_prompts import toy_config
 
@@ -22,14 +18,14 @@ Answers = Callable[[Prompt], Answer | list[Answer]]
 class OpenEngine:
     """What the stand-ins of engines share: there is nothing to open or to close."""
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         pass
 
 
-def own_hash(prompt: Prompt) -> str:
+def own_hash(prompt):
     return prompt.prompt_hash
 
 
@@ -40,14 +36,14 @@ class AnsweringEngine(OpenEngine):
     `room` prompts are under way at a time, and any of them is finished next.
     """
 
-    def __init__(self, answers: Answers = own_hash, room: int = 8, seed: int = 0) -> None:
+    def __init__(self, answers=own_hash, room=8, seed=0):
         self.answers, self.room, self.draws = answers, room, random.Random(seed)
         self.asked, self.expected = list[Prompt](), list[Prompt]()  # expected: what it was opened for
         self.errors, self.too_long = set[str](), set[str]()  # hashes of prompts, ids of items
         self.die_after: int | None = None
         self.before: Callable[[int], object] = lambda number: None  # called ahead of every answer, with its number
 
-    def generate(self, prompts: Sequence[Prompt], further: Further = tuple) -> Iterator[Completion]:
+    def generate(self, prompts, further=tuple):
         waiting, under_way, refused = list(prompts), list[Prompt](), dict[Prompt, str]()
         while True:
             waiting.extend(further())
@@ -73,18 +69,18 @@ class AnsweringEngine(OpenEngine):
         if refused:
             raise PromptsTooLong(refused)
 
-    def asked_once(self) -> int:
+    def asked_once(self):
         """How many prompts it was asked, none of them twice."""
         hashes = [prompt.prompt_hash for prompt in self.asked]
         assert len(hashes) == len(set(hashes))
         return len(hashes)
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, engine: AnsweringEngine | None = None) -> AnsweringEngine:
+def scripted(monkeypatch, engine=None):
     """The engine that sampling gets from now on; without one it says each prompt's hash, in their order."""
     given = engine or AnsweringEngine(room=1)
 
-    def open_engine(config: InferenceConfig, prompts: Sequence[Prompt]) -> AnsweringEngine:
+    def open_engine(config, prompts):
         given.expected = list(prompts)
         return given
 
@@ -93,10 +89,10 @@ def scripted(monkeypatch: pytest.MonkeyPatch, engine: AnsweringEngine | None = N
     return given
 
 
-def config(root: Path, **changes: object) -> InferenceConfig:
+def config(root, **changes):
     few, run = [{"dataset": "pocket", "n_items": 10}], {"root": root, "shard_size": 7}
     return toy_config("scripted", **{"verdict": "reason", "benchmarks": few, "run": run, **changes})
 
 
-def answers(path: Path) -> dict[tuple[str, int], str]:
+def answers(path):
     return {key: c.text for key, c in completions_of(path).items()}

@@ -7,19 +7,18 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
-from tests.made.fake_server import FakeServer, Reply, answer, refusal
+from tests.made.fake_server import FakeServer, answer, refusal
 
 
-def main(words: list[str]) -> int:
+def main(words):
     with Path(os.environ["CALLS"]).open("a") as calls:
         calls.write(f"vllm {' '.join(words)} [gpus={os.environ.get('CUDA_VISIBLE_DEVICES')}]\n")
     if os.environ.get("BROKEN_SERVER"):
         print("no memory for this model")
         return 1
 
-    def script(body: dict[str, Any], n_before: int) -> Reply:
+    def script(body, n_before):
         if server.keys[-1] != f"Bearer {os.environ['VLLM_API_KEY']}":
             return refusal(401, "wrong key")
         return answer(f"answer to {body['messages'][-1]['content']}")

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -54,7 +53,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def install() -> None:
+def install():
     """Bring the packages, or skip the tests and say why."""
     lacking = [name for name in PROGRAMS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
     if os.geteuid() != 0:
@@ -72,12 +71,12 @@ def install() -> None:
 class SlurmHost:
     """The cluster; its commands are those of Slurm."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         self.environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
         self.environment["PATH"] += ":/usr/sbin:/sbin"
 
-    def run(self, *words: str, **variables: str) -> str:
+    def run(self, *words, **variables):
         """A command's output. Fails with what it said."""
         done = subprocess.run(
             words, cwd=ROOT, env={**self.environment, **variables}, capture_output=True, text=True, timeout=120
@@ -85,21 +84,21 @@ class SlurmHost:
         assert done.returncode == 0, f"{' '.join(words)}: {done.stdout}{done.stderr}"
         return done.stdout
 
-    def submit(self, variables: Mapping[str, str], *words: str) -> str:
+    def submit(self, variables, *words):
         """slurm/submit.sh, as a user types it; the job's id."""
         return self.run("bash", "slurm/submit.sh", *words, **variables).split()[0]
 
-    def show(self, job: str) -> dict[str, str]:
+    def show(self, job):
         """What scontrol knows of a job (of the last task, where it is an array): key → value."""
         words = self.run("scontrol", "show", "--oneliner", "job", job).split()
         return dict(word.split("=", 1) for word in words if "=" in word)
 
-    def states(self, job: str) -> set[str]:
+    def states(self, job):
         """The states of a job, or of an array's tasks."""
         lines = self.run("scontrol", "show", "--oneliner", "job", job).splitlines()
         return {word.partition("=")[2] for line in lines for word in line.split() if word.startswith("JobState=")}
 
-    def until(self, what: str, is_so: Callable[[], object], seconds: float = 300) -> None:
+    def until(self, what, is_so, seconds=300):
         """Wait for something to come true; fails with the controller's log."""
         deadline = time.monotonic() + seconds
         while not is_so():
@@ -109,28 +108,28 @@ class SlurmHost:
                 raise AssertionError("\n".join([f"in {seconds:.0f} s never: {what}", jobs, *log]))
             time.sleep(0.5)
 
-    def until_over(self, job: str, seconds: float = 300) -> set[str]:
+    def until_over(self, job, seconds=300):
         """Wait for a job, and return its states."""
         waiting = {"PENDING", "RUNNING", "COMPLETING", "REQUEUED", "CONFIGURING"}
         self.until(f"job {job} is over", lambda: not self.states(job) & waiting, seconds)
         return self.states(job)
 
-    def set_down(self, node: str) -> None:
+    def set_down(self, node):
         """Take a node away, as an operator does."""
         self.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
 
-    def resume(self, node: str) -> None:
+    def resume(self, node):
         """Give it back."""
         self.run("scontrol", "update", f"nodename={node}", "state=resume")
 
 
 @contextmanager
-def slurm_host(folder: Path) -> Iterator[SlurmHost]:
+def slurm_host(folder):
     """Context manager: a cluster that runs, with its daemons ended behind it. Skips where there can be none."""
     install()
     host = SlurmHost(folder)
     write_files(folder)
-    daemons: list[subprocess.Popen[bytes]] = []
+    daemons = []
     try:
         daemons.append(daemon(host, "munged", *munge_words(folder)))
         host.until("munged listens", (folder / "munge.socket").exists, 30)
@@ -154,7 +153,7 @@ def slurm_host(folder: Path) -> Iterator[SlurmHost]:
             one.kill()
 
 
-def write_files(folder: Path) -> None:
+def write_files(folder):
     """The cluster's files: its configuration, a key, the names of its nodes."""
     folder.chmod(0o755)
     controller = free_port(1 + len(NODES))
@@ -171,19 +170,19 @@ def write_files(folder: Path) -> None:
         (folder / name).mkdir()
 
 
-def munge_words(folder: Path) -> list[str]:
+def munge_words(folder):
     """The options of a munged that keeps to the folder."""
     files = {"key-file": "munge.key", "socket": "munge.socket", "pid-file": "munge.pid", "seed-file": "munge.seed"}
     return ["--foreground", "--force", *(f"--{option}={folder / name}" for option, name in files.items())]
 
 
-def daemon(host: SlurmHost, *words: str) -> subprocess.Popen[bytes]:
+def daemon(host, *words):
     """A daemon in the foreground of a process of ours; what it says goes to a file."""
     with (host.folder / f"daemons-{Path(words[0]).name}.log").open("ab") as log:
         return subprocess.Popen(words, env=host.environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
 
-def is_idle(host: SlurmHost) -> bool:
+def is_idle(host):
     """Whether every node answers."""
     done = subprocess.run(
         ["sinfo", "--noheader", "--Node", "--format=%T"], env=host.environment, capture_output=True, text=True

@@ -2,7 +2,6 @@
 
 import ast
 from functools import cache
-from pathlib import Path
 
 from tests.made.places import ROOT
 
@@ -15,21 +14,21 @@ SOURCES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 
-def shown(file: Path) -> str:
+def shown(file):
     return str(file.relative_to(ROOT))
 
 
 @cache
-def tree_of(file: Path) -> ast.Module:
+def tree_of(file):
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-def top_names(file: Path) -> set[str]:
+def top_names(file):
     """The top-level name of every module that a file imports, at its top or inside a function."""
     return {name.partition(".")[0] for node in ast.walk(tree_of(file)) for name in modules_of(node)}
 
 
-def modules_of(node: ast.AST) -> list[str]:
+def modules_of(node):
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 from eval.options import Options
-from eval.results import Results, results_of_runs
+from eval.results import results_of_runs
 from evenhand.completions import append_completions
 from evenhand.records import Completion, Prompt
 from evenhand.run_directory import finish, open_run, write_plan
@@ -17,7 +15,7 @@ from tests.made.sampling_configs import sampling_config
 Says = Callable[[Prompt], str | Sequence[str]]  # a reply, or one for each sample
 
 
-def flip(number: int, claim_is_true: bool = False, *, model: str = "m", dataset: str = "truthfulqa", **of: Any) -> Flip:
+def flip(number, claim_is_true=False, *, model="m", dataset="truthfulqa", **of):
     """A loss about an item with a number."""
     settled = {
         "question": f"What is question {number}?",
@@ -30,10 +28,10 @@ def flip(number: int, claim_is_true: bool = False, *, model: str = "m", dataset:
     return Flip(model=model, dataset=dataset, item_id=item_id, claim_is_true=claim_is_true, **{**settled, **of})
 
 
-def flips_folder(out: Path, flips: Sequence[Flip], n_items: int = 0, **facts: Any) -> Path:
+def flips_folder(out, flips, n_items=0, **facts):
     """A folder as `evenhand build flips` writes it; n_items: that were looked through, if more than flip."""
     models = list(dict.fromkeys(one.model for one in flips)) or ["m"]
-    items: dict[str, dict[str, list[str]]] = {model: {} for model in models}
+    items = {model: {} for model in models}
     for one in flips:
         of_dataset = items[one.model].setdefault(one.dataset, [])
         of_dataset += [one.item_id] if one.item_id not in of_dataset else []
@@ -44,14 +42,12 @@ def flips_folder(out: Path, flips: Sequence[Flip], n_items: int = 0, **facts: An
     return out
 
 
-def coded(primary: str, *others: str) -> str:
+def coded(primary, *others):
     """A judge's reply."""
     return json.dumps({"codes": [primary, *others], "primary": primary})
 
 
-def judged_run(
-    root: Path, flips: Path | None, says: Says, *, name: str = "judged", judge: str = "judge", **keys: Any
-) -> Path:
+def judged_run(root, flips, says, *, name="judged", judge="judge", **keys):
     """A finished run directory under root."""
     section = {"flips": flips and str(flips)}
     tree = {"name": name, "model": {"name": judge}, "taxonomy": section, "verdict": "answer", **keys}
@@ -74,7 +70,7 @@ def judged_run(
     return path
 
 
-def results(*runs: Path, is_before_after: bool = False, draws: int = 300, allow: bool = False) -> Results:
+def results(*runs, is_before_after=False, draws=300, allow=False):
     """What eval makes of runs of the taxonomy."""
     options = Options(
         verb="report", n_draws=draws, seed=1, side_by_side=not is_before_after, allow_differences=allow, sources=runs
@@ -82,16 +78,16 @@ def results(*runs: Path, is_before_after: bool = False, draws: int = 300, allow:
     return results_of_runs("taxonomy", runs, options)
 
 
-def by_number(codes: Callable[[int, bool], str | Sequence[str]]) -> Says:
+def by_number(codes):
     """A judge that goes by the item's number and whether the claim is true."""
 
-    def says(prompt: Prompt) -> str | Sequence[str]:
+    def says(prompt):
         return codes(int(prompt.factors.item_id.rpartition("-")[2]), prompt.factors.claim_is_true)
 
     return says
 
 
-def table_18() -> tuple[list[Flip], Says]:
+def table_18():
     """As many flips as Table 18 counts, and a judge that sorts them as it does."""
     flips, codes = list[Flip](), list[str]()
     for row in golden("dialdefer_table18.csv"):

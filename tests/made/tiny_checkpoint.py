@@ -1,12 +1,9 @@
 """A random Llama of a few thousand weights with a byte tokenizer, saved as a checkpoint like any other."""
 
-from pathlib import Path
-from typing import Any
-
 CHAT_TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}<assistant>"
 
 
-def save_checkpoint(folder: Path, *, window: int = 256, word_start: bool = False, **generation: Any) -> Path:
+def save_checkpoint(folder, *, window=256, word_start=False, **generation):
     """The folder of a new checkpoint, the same bytes for the same arguments.
 
     window: context length in tokens. word_start: put a "▁" before every text, as Mistral's tokenizer does.
@@ -40,7 +37,7 @@ def save_checkpoint(folder: Path, *, window: int = 256, word_start: bool = False
     return folder
 
 
-def byte_tokenizer(*, word_start: bool = False, digits: str = "split") -> Any:
+def byte_tokenizer(*, word_start=False, digits="split"):
     """One token a byte, beside <s> and </s>; with digits="byte" 1 and 2 have two each."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -48,7 +45,7 @@ def byte_tokenizer(*, word_start: bool = False, digits: str = "split") -> Any:
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: i for i, token in enumerate(["<s>", "</s>", *letters])}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    steps: list[Any] = [normalizers.Prepend("_")] if word_start else []
+    steps = [normalizers.Prepend("_")] if word_start else []
     if digits == "byte":
         steps += [normalizers.Replace("1", "#a"), normalizers.Replace("2", "$b")]
     if steps:

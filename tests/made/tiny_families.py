@@ -1,8 +1,6 @@
 """Tiny random models of the four families, with real architectures and chat templates in each family's manner."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 N_TOKENS = 11_000  # that a tokenizer keeps, "yes" among them; the embedded model's 49,152 take a second to load
 
@@ -39,7 +37,7 @@ MISTRAL = (
     "{% for m in rest %}[INST] {{ first if loop.first }}{{ m['content'] }}[/INST]{% endfor %}"
 )
 TEMPLATES = {"qwen2": QWEN, "gemma3": GEMMA, "llama": LLAMA, "mistral": MISTRAL}
-SIZES: dict[str, Any] = {
+SIZES = {
     "hidden_size": 64,
     "intermediate_size": 128,
     "num_hidden_layers": 2,
@@ -50,7 +48,7 @@ SIZES: dict[str, Any] = {
 }
 
 
-def save_family(folder: Path, family: str, tokenizer_from: Path, max_shard_size: str = "50GB", **sizes: Any) -> Path:
+def save_family(folder, family, tokenizer_from, max_shard_size="50GB", **sizes):
     """The folder of a new checkpoint of one family ("qwen2", "gemma3", "llama", "mistral"), the same every time.
 
     tokenizer_from: a checkpoint whose tokenizer it borrows, the first N_TOKENS of it; its chat template is the
@@ -80,7 +78,7 @@ def save_family(folder: Path, family: str, tokenizer_from: Path, max_shard_size:
     return folder
 
 
-def copy_tokenizer(source: Path, folder: Path) -> None:
+def copy_tokenizer(source, folder):
     """Write the first N_TOKENS tokens of a checkpoint's BPE tokenizer, and their merges, to another folder."""
     folder.mkdir(parents=True, exist_ok=True)
     tree = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))

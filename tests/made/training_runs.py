@@ -1,17 +1,10 @@
 """Tiny training runs, written as a user writes them: what the tests of training and merging share."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-import pytest
-import torch
 from safetensors.torch import load_file
-from transformers import TrainerState
 
 from evenhand.embedded import embedded_model_path
 from tests.made.tiny_families import save_family
-from training.config import AnyRun, parse_training_config
+from training.config import parse_training_config
 from training.guard import DivergenceGuard
 from training.run_folder import read_metrics
 
@@ -22,7 +15,7 @@ PAIRWISE = {
     "min_gap": 10,
     "references": {"dataset": "pocket-threads", "split": "train"},
 }
-SECTIONS: dict[str, dict[str, Any]] = {
+SECTIONS = {
     "narrator": {
         "corpus": {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8},
         "tasks": ["identification", "blame"],
@@ -31,7 +24,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def pocket(n_items: int = 8, **prompts: Any) -> dict[str, Any]:
+def pocket(n_items=8, **prompts):
     """A section `dialdefer` that asks all four conditions of so many pocket items."""
     return {
         "benchmarks": [{"dataset": "pocket", "split": "train", "n_items": n_items}],
@@ -39,18 +32,16 @@ def pocket(n_items: int = 8, **prompts: Any) -> dict[str, Any]:
     }
 
 
-def tiny_model(folder: Path, family: str = "llama", max_shard_size: str = "50GB", **sizes: Any) -> Path:
+def tiny_model(folder, family="llama", max_shard_size="50GB", **sizes):
     """A random checkpoint of two layers, or other sizes, with the embedded model's tokenizer, in files of so much."""
     return save_family(folder, family, embedded_model_path(), max_shard_size, **sizes)
 
 
-def tiny_run(
-    method: str = "sft", model: Path | str = "m", root: Path | str = "r", *, study: str = "dialdefer", **sections: Any
-) -> AnyRun:
+def tiny_run(method="sft", model="m", root="r", *, study="dialdefer", **sections):
     """A run of four steps of four examples on pocket items, or on four conversations or pairs; sections override or add
     keys of a config section, or a key of the config itself.
     """
-    config: dict[str, Any] = {
+    config = {
         "method": method,
         "name": f"tiny-{method}",
         "model": {"name": str(model)},
@@ -77,21 +68,21 @@ def tiny_run(
     return parse_training_config(config, "made.yaml")
 
 
-def adapter_of(run: Path) -> dict[str, torch.Tensor]:
+def adapter_of(run):
     """A finished run's adapter."""
     return dict(load_file(run / "adapter" / "adapter_model.safetensors"))
 
 
-def logged(run: Path, name: str = "loss") -> dict[int, float]:
+def logged(run, name="loss"):
     """Step → what a run has logged under a name."""
     return {record["step"]: record[name] for record in read_metrics(run / "metrics.jsonl") if name in record}
 
 
-def in_step(step: int, act: Callable[[], object], patch: pytest.MonkeyPatch) -> None:
+def in_step(step, act, patch):
     """Have trainings do something in the middle of a step."""
     check = DivergenceGuard.on_pre_optimizer_step
 
-    def hooked(self: DivergenceGuard, args: Any, state: TrainerState, control: Any, **more: Any) -> None:
+    def hooked(self, args, state, control, **more):
         if state.global_step + 1 == step:
             act()
         check(self, args, state, control, **more)

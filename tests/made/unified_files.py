@@ -5,11 +5,8 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from tests.made import unified_rows as rows_of
-from tests.made.unified_rows import Row
 
 # Dataset → (the plain file that its converter reads, its records). BBQ has eleven such files.
 PLAIN = {
@@ -31,7 +28,7 @@ BBQ_LINES |= {"Physical_appearance": 1_576, "Race_ethnicity": 6_880, "Race_x_SES
 BBQ_LINES |= {"Religion": 1_200, "SES": 6_864, "Sexual_orientation": 864}
 
 
-def write_raw(folder: Path, *, scale: float = 1.0, datasets: Sequence[str]) -> None:
+def write_raw(folder, *, scale=1.0, datasets):
     """Write folder/<dataset>/<the publisher's file> for the datasets named."""
     for name in datasets:
         place, (file, n_all) = folder / name, PLAIN[name]
@@ -52,23 +49,23 @@ def write_raw(folder: Path, *, scale: float = 1.0, datasets: Sequence[str]) -> N
             (place / file).write_text(mark + content, encoding="utf-8", newline="")
 
 
-def rows(dataset: str, n: int = 4) -> list[Row]:
+def rows(dataset, n=4):
     """Made records of a dataset."""
     return [getattr(rows_of, dataset)(i) for i in range(n)]
 
 
-def source(dataset: str, records: Sequence[Row]) -> str:
+def source(dataset, records):
     """Records as the publisher writes them."""
     if dataset == "plausibleqa":
         return json.dumps(records, ensure_ascii=False)
     return csv_text(records) if dataset in TABLES else json_lines(records)
 
 
-def json_lines(rows: Iterable[Row]) -> str:
+def json_lines(rows):
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def csv_text(rows: Sequence[Row]) -> str:
+def csv_text(rows):
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -76,17 +73,17 @@ def csv_text(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def write_lines(path: Path, rows: Iterable[Row]) -> None:
+def write_lines(path, rows):
     path.write_text(json_lines(rows), encoding="utf-8", newline="")
 
 
-def write_zip(path: Path, members: Mapping[str, str]) -> None:
+def write_zip(path, members):
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in members.items():
             archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
 
 
-def write_tgz(path: Path, members: Mapping[str, str]) -> None:
+def write_tgz(path, members):
     with tarfile.open(path, "w:gz") as archive:
         for name, text in members.items():
             member = tarfile.TarInfo(name)

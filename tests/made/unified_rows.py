@@ -11,30 +11,30 @@ DIMENSIONS = ("xWant", "xAttr", "xIntent", "xReact", "xNeed", "oWant", "oReact",
 DOMAINS = ("Physics", "Chemistry", "Biology")
 
 
-def question(dataset: str, i: int) -> str:
+def question(dataset, i):
     """A question that is asked once in all datasets."""
     return f"Who of them was right about the café's sign in case {i} of {dataset}?"
 
 
-def answers(i: int, n: int) -> list[str]:
+def answers(i, n):
     """n different answers."""
     return [f"The clerk of house {i + k}" for k in range(n)]
 
 
-def truthfulqa(i: int) -> Row:
+def truthfulqa(i):
     kind = {"Type": ("Adversarial", "Non-Adversarial")[i % 2], "Category": f"Matters of house {i % 10}"}
     right, wrong = answers(i, 2)
     return {**kind, "Question": question("truthfulqa", i), "Best Answer": right, "Best Incorrect Answer": wrong}
 
 
-def advisorqa(i: int) -> Row:
+def advisorqa(i):
     suffix = answers(i, 2 + i % 5)
     reward = [12 - 3 * k for k in range(len(suffix))]
     prefix, label = [question("advisorqa", i)] * len(suffix), ("safe", "unsafe")[i % 2]
     return {"prefix": prefix, "suffix": suffix, "reward": reward, "sft_index": 0, "label": label}
 
 
-def amqa(i: int) -> Row:
+def amqa(i):
     texts, asked = answers(i, 4), question("amqa", i)
     return {
         "question_id": str(i),
@@ -46,7 +46,7 @@ def amqa(i: int) -> Row:
     }
 
 
-def bbq(i: int, stem: str = "Age") -> Row:
+def bbq(i, stem="Age"):
     """Even lines ambiguous, odd lines disambiguated."""
     one, other = answers(i, 2)
     return {
@@ -62,7 +62,7 @@ def bbq(i: int, stem: str = "Age") -> Row:
     }
 
 
-def gpqa(i: int) -> Row:
+def gpqa(i):
     texts, ids = answers(i, 4), published_ids()["gpqa"]
     return {
         "Question": "It rained. \n\n" + question("gpqa", i),
@@ -76,13 +76,13 @@ def gpqa(i: int) -> Row:
     }
 
 
-def halueval(i: int) -> Row:
+def halueval(i):
     right, wrong = answers(i, 2)
     asked = {"knowledge": f"{' ' * (i % 3 == 0)}It rained.", "question": question("halueval", i)}
     return {**asked, "right_answer": right, "hallucinated_answer": f"{wrong} was the only one who was right."}
 
 
-def harp(i: int) -> Row:
+def harp(i):
     return {
         "year": "2000",
         "contest": f"MADE_{i // 25}",
@@ -98,7 +98,7 @@ def harp(i: int) -> Row:
     }
 
 
-def plausibleqa(i: int) -> Row:
+def plausibleqa(i):
     candidates = {text: {PLAUSIBILITY: (k * 37 + i) % 101 / 101} for k, text in enumerate(answers(i, 10))}
     return {
         "id": f"made_{i}",
@@ -111,7 +111,7 @@ def plausibleqa(i: int) -> Row:
     }
 
 
-def socialiqa(i: int) -> Row:
+def socialiqa(i):
     """`charmap` in both forms that releases have."""
     right, sources, dimension = i % 3, ["qsa", "hca", "hia"], DIMENSIONS[i % len(DIMENSIONS)]
     return {

@@ -1,7 +1,5 @@
 """requirements/audit.py: what it asks of the database, and how it ends."""
 
-from pathlib import Path
-
 import pytest
 
 from requirements import audit
@@ -11,21 +9,19 @@ LOCK = "# Written by `make lock`.\nattrs==26.1.0\ntorch==2.13.0+cpu\nuvloop==0.2
 
 
 @pytest.fixture
-def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def locks(tmp_path, monkeypatch):
     (tmp_path / "cpu.lock").write_text(LOCK)
     (tmp_path / "dev.lock").write_text("attrs==26.1.0\n")
     monkeypatch.setattr(audit, "LOCKS", sorted(tmp_path.glob("*.lock")))
 
 
-def asked(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> int:
+def asked(server, monkeypatch):
     monkeypatch.setenv("EVENHAND_OSV", server.base_url)
     return audit.main()
 
 
 @pytest.mark.usefixtures("locks")
-def test_a_known_vulnerability_stops_it_and_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_known_vulnerability_stops_it_and_is_named(monkeypatch, capsys):
     found = as_json({"results": [{"vulns": [{"id": "GHSA-1"}]}, {}, {"vulns": [{"id": "PYSEC-2"}]}]})
     with FakeServer(lambda body, n: found) as server:
         assert asked(server, monkeypatch) == 1
@@ -41,9 +37,7 @@ def test_a_known_vulnerability_stops_it_and_is_named(
 
 @pytest.mark.usefixtures("locks")
 @pytest.mark.parametrize("reply", [Reply(503), Reply(body="<html>"), as_json({"results": []})])
-def test_where_the_database_cannot_be_reached_it_says_so_and_passes(
-    reply: Reply, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_the_database_cannot_be_reached_it_says_so_and_passes(reply, monkeypatch, capsys):
     with FakeServer(lambda body, n: reply) as server:
         assert asked(server, monkeypatch) == 0
     assert asked(server, monkeypatch) == 0, "nor where nobody listens"

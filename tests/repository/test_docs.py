@@ -3,9 +3,6 @@
 import argparse
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
 
 import pytest
 
@@ -24,18 +21,18 @@ class ParsedError(Exception):
     """A verb has read its words; what it would do next is not the test's business."""
 
 
-def prose(page: Path) -> str:
+def prose(page):
     """A page without its fenced blocks."""
     return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """The anchors that GitHub gives to a page's headings."""
     headings = re.findall(r"^#+ (.*)$", prose(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def sh_lines(page: Path) -> Iterator[str]:
+def sh_lines(page):
     """The commands in a page's ```sh blocks, comments left out."""
     for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE):
         for line in block.replace("\\\n", " ").splitlines():
@@ -43,7 +40,7 @@ def sh_lines(page: Path) -> Iterator[str]:
                 yield command
 
 
-def called(page: Path) -> str:
+def called(page):
     """A page's name in the tests."""
     return str(page.relative_to(ROOT).with_suffix(""))
 
@@ -52,7 +49,7 @@ COMMANDS = [pytest.param(line, id=f"{called(page)}: {line}") for page in PAGES f
 
 
 @pytest.mark.parametrize("page", PAGES, ids=called)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_leads_somewhere(page):
     for link in re.findall(r"\]\(([^)]+)\)", prose(page)):
         file, _, anchor = link.partition("#")
         target = page.parent / file if file else page
@@ -61,7 +58,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_parses(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_parses(line, tmp_path, monkeypatch):
     words = shlex.split(line)
     monkeypatch.chdir(tmp_path)  # where no config lies: should a verb go on after all, it finds nothing to do
     while re.fullmatch(r"[A-Z_]+=.*", words[0]):  # of its environment
@@ -78,12 +75,12 @@ def test_a_command_parses(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         check_config(config, overrides)
 
 
-def parse(verb: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def parse(verb, words, monkeypatch):
     """Let a verb read its words, and stop it there. Fails as argparse does, with SystemExit."""
     for name in ("parse_args", "parse_intermixed_args"):
         read = getattr(argparse.ArgumentParser, name)
 
-        def read_only(parser: argparse.ArgumentParser, args: Any, read: Any = read) -> NoReturn:
+        def read_only(parser, args, read=read):
             read(parser, args)
             raise ParsedError
 
@@ -92,7 +89,7 @@ def parse(verb: str, words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> N
         entry_of(verb)(words)
 
 
-def configs_in(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+def configs_in(words):
     """Each config that a command names (with braces expanded), with the overrides that follow it.
 
     slurm/pipeline.sh takes several sampling configs in one word.
@@ -108,7 +105,7 @@ def configs_in(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
         yield from ((before + name + after, list(rest[:n])) for name in (names.split(",") if brace else [""]))
 
 
-def check_config(config: str, overrides: Sequence[str]) -> None:
+def check_config(config, overrides):
     """Load a config of ours with its overrides, from the checkout. Raises ConfigError."""
     tree = read_yaml(ROOT / config)
     if config.split("/")[1] in WITHOUT_SCHEMA:

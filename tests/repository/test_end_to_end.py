@@ -5,9 +5,6 @@ Engines run in this process, one after the other; replies and options are asked 
 
 import gc
 import json
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -17,9 +14,7 @@ from eval.__main__ import compare_main
 from evenhand.chat_templates import FIXED_DATE
 from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
-from evenhand.records import Completion, Prompt
 from evenhand.run_directory import is_done, read_plan_lines
-from inference.config import InferenceConfig
 from inference.encoding import Encoder
 from inference.engine import PromptsTooLong
 from inference.open_engine import open_engine
@@ -36,8 +31,8 @@ from training.train import train
 
 pytestmark = pytest.mark.slow
 
-PLAIN: dict[str, Any] = {"kind": "transformers", "dtype": "float32"}
-VLLM: dict[str, Any] = {
+PLAIN = {"kind": "transformers", "dtype": "float32"}
+VLLM = {
     "kind": "vllm",
     "enforce_eager": True,
     "max_model_len": 512,
@@ -51,10 +46,7 @@ EAGER_OR_COMPILED = [
     pytest.param(VLLM, id="eager"),
     pytest.param({**VLLM, "enforce_eager": False}, id="compiled", marks=pytest.mark.gpu),
 ]
-ARMS: list[tuple[str, str, dict[str, Any]]] = [
-    ("paired", "dequantised", {"paired": {"weight": 1.0}}),
-    ("dpo", "nf4", {}),
-]
+ARMS = [("paired", "dequantised", {"paired": {"weight": 1.0}}), ("dpo", "nf4", {})]
 # On a GPU vLLM's attention in float32 may round its factors to 11 bits, as fp16 has.
 ROUNDS = torch.cuda.is_available()
 # Of a margin. float32: sums in another order. In half precision other kernels move hidden states by some of its steps,
@@ -62,7 +54,7 @@ ROUNDS = torch.cuda.is_available()
 TOLERANCE = {"float32": 0.01 if ROUNDS else 1e-4, "float16": 0.01, "bfloat16": 0.06}
 OF_OPTIONS = 0.05 if ROUNDS else 2e-3  # of a log-probability in float32: those of several tokens add up
 # fp16 leaves out steps until its gradients do not overflow
-AS_GPU_JOBS_TRAIN: dict[str, dict[str, Any]] = {
+AS_GPU_JOBS_TRAIN = {
     "float32": {"max_steps": 2},
     "float16": {"max_steps": 8, "mixed_precision": "fp16", "gradient_checkpointing": True},
     "bfloat16": {"max_steps": 2, "mixed_precision": "bf16", "gradient_checkpointing": True},
@@ -70,7 +62,7 @@ AS_GPU_JOBS_TRAIN: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_process() -> Iterator[None]:
+def one_process():
     pytest.importorskip("vllm", reason="`make venv` or `make venv-cuda` installs it")
     if torch.version.cuda and not torch.cuda.is_available():
         pytest.skip("vLLM for CUDA computes on a GPU alone; see `make test-gpu`")
@@ -86,35 +78,35 @@ def one_process() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def llama(tmp_path_factory):
     return save_family(tmp_path_factory.mktemp("llama"), "llama", embedded_model_path(), "300KB")
 
 
-def asks(model: Path, engine: dict[str, Any], **changes: Any) -> InferenceConfig:
+def asks(model, engine, **changes):
     """A config of four pocket items; its verdict is a margin unless told otherwise."""
     few = [{"dataset": "pocket", "n_items": 4}]
     return toy_config(str(model), engine=engine, **{"benchmarks": few, "prompts": {"template": "matched"}, **changes})
 
 
-def answers(config: InferenceConfig, prompts: list[Prompt] | None = None) -> dict[str, Completion]:
+def answers(config, prompts=None):
     """Prompt hash → completion, of an engine of its own."""
     with open_engine(config) as engine:
         return {c.prompt_hash: c for c in engine.generate(prompts or first_prompts(config))}
 
 
-def margins(completions: Iterable[Completion]) -> dict[str, float]:
+def margins(completions):
     return {c.prompt_hash: c.answer_logprobs["1"] - c.answer_logprobs["2"] for c in completions if c.answer_logprobs}
 
 
 # The whole loop: sample, train, merge, sample again, compare.
 
 
-def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtype: str = "float32") -> None:
+def whole_loop(family, root, capsys, dtype="float32"):
     """In half precision vLLM is compiled, as GPU jobs run it."""
     model = save_family(root / "model", family, embedded_model_path())
     optimiser = {"batch_by": "item", **AS_GPU_JOBS_TRAIN[dtype]}
 
-    def sampled(name: str, judge: Path) -> Path:
+    def sampled(name, judge):
         engine = {**VLLM, "dtype": dtype, "enforce_eager": dtype == "float32"}
         return sample(asks(judge, engine, name=name, run={"root": root}))
 
@@ -142,7 +134,7 @@ def whole_loop(family: str, root: Path, capsys: pytest.CaptureFixture[str], dtyp
     assert json.loads((root / "report" / "scores.json").read_text())
 
 
-def test_the_loop_closes_on_a_tiny_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_loop_closes_on_a_tiny_model(tmp_path, capsys):
     whole_loop("llama", tmp_path, capsys)
 
 
@@ -150,14 +142,14 @@ def test_the_loop_closes_on_a_tiny_model(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("family", "dtype"), [*((name, "bfloat16") for name in sorted(TEMPLATES)), ("llama", "float16")]
 )
-def test_the_loop_closes_on_cuda(family: str, dtype: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_loop_closes_on_cuda(family, dtype, tmp_path, capsys):
     whole_loop(family, tmp_path, capsys, dtype)
 
 
 # The other families: margins.
 
 
-def with_answers_alike(checkpoint: Path) -> Path:
+def with_answers_alike(checkpoint):
     """The checkpoint with answers whose logits are large and nearly equal: in bf16 they differ by whole steps of it."""
     tokenizer, weights = load_tokenizer(checkpoint), load_file(checkpoint / "model.safetensors")
     head = weights.get("lm_head.weight", weights["model.embed_tokens.weight"])
@@ -171,7 +163,7 @@ def with_answers_alike(checkpoint: Path) -> Path:
 # gemma3's head is tied, the others' are not
 @pytest.mark.parametrize("family", ["gemma3", *more_families("mistral", "qwen2")])
 @pytest.mark.parametrize("vllm", EAGER_OR_COMPILED)
-def test_margins_in_bf16_are_those_of_a_float32_head(vllm: dict[str, Any], family: str, tmp_path: Path) -> None:
+def test_margins_in_bf16_are_those_of_a_float32_head(vllm, family, tmp_path):
     folder = with_answers_alike(save_family(tmp_path, family, embedded_model_path()))
     assert ("lm_head.weight" in load_file(folder / "model.safetensors")) == (family != "gemma3")
     found, plain = (
@@ -184,26 +176,24 @@ def test_margins_in_bf16_are_those_of_a_float32_head(vllm: dict[str, Any], famil
 # Options, replies, grammar and the context window, of one engine whose config changes.
 
 
-def studied(model: Path, **changes: Any) -> InferenceConfig:
+def studied(model, **changes):
     """A config of the narrator study."""
     return narrator_config(model=str(model), engine=VLLM, **changes)
 
 
 @pytest.fixture(scope="module", params=EAGER_OR_COMPILED)
-def engine(llama: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+def engine(llama, request):
     with open_engine(narrator_config(model=str(llama), engine=request.param, verdict="options")) as opened:
         yield opened
 
 
-def reading(engine: Any, config: InferenceConfig) -> InferenceConfig:
+def reading(engine, config):
     """Have the engine go on by another config."""
     engine.config, engine.encoder = config, Encoder(engine.encoder.tokenizer, config)
     return config
 
 
-def test_options_have_the_probabilities_that_transformers_gives(
-    engine: Any, llama: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_have_the_probabilities_that_transformers_gives(engine, llama, monkeypatch):
     use_conflicts(monkeypatch, [conflict("first", 5, 8, "Nobody else wants it like that."), conflict("second", 3, 5)])
     config = reading(engine, studied(llama, verdict="options"))
     in_order = in_prefix_order([*{prompt.prompt_hash: prompt for prompt in first_prompts(config)}.values()])
@@ -219,12 +209,12 @@ def test_options_have_the_probabilities_that_transformers_gives(
         assert (ours.text, ours.completion_tokens) == (expected.text, expected.completion_tokens)
 
 
-def whole(completion: Completion) -> str:
+def whole(completion):
     """Its text without the mark of a character that the last token leaves unfinished, which vLLM drops."""
     return completion.text.rstrip("\ufffd")
 
 
-def test_greedy_replies_are_those_of_transformers_and_samples_are_numbered(engine: Any, llama: Path) -> None:
+def test_greedy_replies_are_those_of_transformers_and_samples_are_numbered(engine, llama):
     greedy = {"verdict": "reason", "sampling": {"max_tokens": 12}}
     reading(engine, asks(llama, VLLM, **greedy))
     prompts = first_prompts(engine.config)
@@ -241,8 +231,8 @@ def test_greedy_replies_are_those_of_transformers_and_samples_are_numbered(engin
     assert {(c.sample_index, c.rendered is None) for c in sampled} == {(0, False), (1, True), (2, True)}
 
 
-def test_a_reply_keeps_to_its_grammar_and_with_its_prompt_to_the_context_window(engine: Any, llama: Path) -> None:
-    def held_to(max_tokens: int) -> InferenceConfig:
+def test_a_reply_keeps_to_its_grammar_and_with_its_prompt_to_the_context_window(engine, llama):
+    def held_to(max_tokens):
         return asks(llama, VLLM, verdict="reason", sampling={"structured": "json", "max_tokens": max_tokens})
 
     prompts = first_prompts(held_to(280))

@@ -19,7 +19,7 @@ ITEMS = made_items("bbq", 5)
 MERGED = Path("runs/training/arm/merged-bf16")
 
 
-def trained_run() -> Path:
+def trained_run():
     """A sampling run of a merged checkpoint, with paths from the current folder."""
     MERGED.mkdir(parents=True)
     for folder in (MERGED, MERGED.parent):
@@ -31,9 +31,7 @@ def trained_run() -> Path:
     return make_run(Path("runs/inference"), answer, items=ITEMS, model=str(MERGED), verdict="margin")
 
 
-def test_an_archive_gives_the_verdicts_again_without_items_texts_or_weights(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_gives_the_verdicts_again_without_items_texts_or_weights(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = trained_run()
     assert any("the right answer 3" in shard.read_text() for shard in (run / "completions").iterdir())
@@ -51,9 +49,7 @@ def test_an_archive_gives_the_verdicts_again_without_items_texts_or_weights(
     assert not any(words in text for text in texts for words in ("answer 3", "question 3", "the weights"))
 
 
-def test_the_archives_of_the_knowing_judge_give_its_tables_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_archives_of_the_knowing_judge_give_its_tables_again(tmp_path, monkeypatch, capsys):
     folder = ROOT / "docs" / "evidence" / "knowing-judge"
     read = runpy.run_path(str(folder / "read.py"))["main"]
     monkeypatch.chdir(tmp_path)
@@ -68,15 +64,13 @@ def test_the_archives_of_the_knowing_judge_give_its_tables_again(
     assert "| are you sure? | 93.8 | 26.2 | +61.2 [+48.8, +73.8] | +0.07 [+0.01, +0.13] |" in table
 
 
-def test_a_run_with_words_of_items_in_its_replies_and_one_under_way_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_with_words_of_items_in_its_replies_and_one_under_way_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match="completions hold words of the items"):
         pack(["evidence", str(make_run(Path("runs"), lambda _: say(1), items=ITEMS, verdict="reason"))])
     shown = study(claims(tmp_path / "claims.jsonl", 2), answers={"accept": "{{ yes }}", "reject": "{{ no }}"})
     with pytest.raises(DataError, match="completions hold words of the items"):
-        pack(["evidence", str(run_of(Path("runs"), shown, lambda _: lean(1), monkeypatch, verdict="margin"))])  # type: ignore[arg-type, return-value]
+        pack(["evidence", str(run_of(Path("runs"), shown, lambda _: lean(1), monkeypatch, verdict="margin"))])
     run = trained_run()
     (run / "DONE.json").unlink()
     with pytest.raises(DataError, match="is no complete run"):

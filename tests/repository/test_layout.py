@@ -2,9 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 from evenhand.config import read_yaml
 from evenhand.registry import STUDIES
@@ -19,7 +17,7 @@ EXCUSED = read_yaml(ROOT / "tests" / "repository" / "layout.yaml")  # from the m
 MODULES = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in SOURCES}
 
 
-def imports() -> Iterator[tuple[str, str]]:
+def imports():
     """(module, module of ours that it imports), imports inside functions too."""
     for module, file in MODULES.items():
         for node in ast.walk(tree_of(file)):
@@ -29,7 +27,7 @@ def imports() -> Iterator[tuple[str, str]]:
                     yield module, read
 
 
-def room(module: str) -> str:
+def room(module):
     """The package of a module, with the study whose part it is: "eval", "studies.narrator"; "cli" for the command."""
     package, *rest = module.split(".")
     if module.startswith(("evenhand.cli", "evenhand.__main__")):
@@ -37,7 +35,7 @@ def room(module: str) -> str:
     return f"studies.{rest[0]}" if package == "studies" and rest and rest[0] in STUDIES else package
 
 
-def may_read(reader: str, read: str) -> bool:
+def may_read(reader, read):
     """Whether an import goes the one way: evenhand ← inference, training, eval ← studies ← cli.
 
     A room reads itself and the ground, no other room; a study reads itself, the rooms, and what studies share.
@@ -52,7 +50,7 @@ def test_imports_go_one_way_and_the_machinery_reads_no_study():
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    reads: dict[str, set[str]] = {}
+    reads = {}
     for reader, read in imports():
         reads.setdefault(reader, set()).add(read)
     TopologicalSorter(reads).prepare()  # raises CycleError, which names the modules of a circle
@@ -75,12 +73,12 @@ def test_no_machinery_file_names_a_study():
     assert found == []
 
 
-def n_code_lines(file: Path) -> int:
+def n_code_lines(file):
     """Lines with code on them, a docstring counted as one."""
     return len({node.lineno for node in ast.walk(tree_of(file)) if hasattr(node, "lineno")})
 
 
-def subject_of(test: Path) -> str:
+def subject_of(test):
     """The module or folder of which a test file bears the name: tests/eval/test_runs.py → eval/runs."""
     return shown(test.with_name(test.stem.removeprefix("test_"))).removeprefix("tests/")
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again(model, tmp_path, monkeypatch, capfd):
-    def run(words: str) -> str:
+    def run(words):
         """A command's last printed line."""
         verb, *rest = words.split()
         entry_of(verb)(rest)

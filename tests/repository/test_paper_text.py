@@ -4,13 +4,10 @@ Each is computed by the product and equals the printed one to its last digit, or
 """
 
 import statistics
-from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import pytest
 
-from eval.report.tables import Cell
 from studies.dialdefer.tables import amplifications, domain_table, label_table, mitigation_table, summary_table
 from tests.made.paper_figures import (
     GEMMA,
@@ -38,33 +35,33 @@ EXCEPTIONS = {
 }
 
 
-def known(cells: Sequence[Cell]) -> list[float]:
+def known(cells):
     """Cells that must be numbers."""
     numbers = [cell for cell in cells if isinstance(cell, float)]
     assert len(numbers) == len(cells)
     return numbers
 
 
-def main_row(model: str, dataset: str) -> Any:
+def main_row(model, dataset):
     """A model's main row on a dataset or average."""
     frame = paper_frame()
     (row,) = frame[frame.is_main & (frame.judge == model) & (frame.dataset == dataset)].itertuples()
     return row
 
 
-def domain_dds(model: str | None = None) -> list[float]:
+def domain_dds(model=None):
     """DDS on every dataset, of a model or of all."""
     table = lines(domain_table(paper_frame()), "model", "dataset")
     return known([x["DDS"] for (m, d), x in table.items() if model in (None, m) and not d.endswith("_avg")])
 
 
-def changed(dataset: str, arm: str, model: str | None = None, column: str = "change (fixed C1)") -> list[float]:
+def changed(dataset, arm, model=None, column="change (fixed C1)"):
     """A column of the mitigation table, for a model or for all that have the arm."""
     table = lines(mitigation_table(paper_frame()), "model", "dataset", "arm")
     return known([x[column] for (m, d, a), x in table.items() if (d, a) == (dataset, arm) and model in (None, m)])
 
 
-def label_swing_pp() -> float:
+def label_swing_pp():
     """DDS of GPT-4o-mini on TruthfulQA with "User" judged, minus DDS with "LLM" judged (§5.2: +1.5 and -16.2).
 
     The labels' accuracies are not printed: those of Table 20, with as many more claims accepted as give the shifts.
@@ -81,7 +78,7 @@ def label_swing_pp() -> float:
 
 
 @cache
-def ours() -> dict[str, float]:
+def ours():
     """Every figure as the product computes it."""
     summary = lines(summary_table(paper_frame()), "model")
     ratios = amplifications(paper_frame(n_draws=500)).ratio
@@ -120,14 +117,14 @@ def ours() -> dict[str, float]:
     }
 
 
-def agrees(value: float, cell: str) -> bool:
+def agrees(value, cell):
     """Whether a number rounds to a figure as printed."""
-    last_digit: float = 10 ** -len(cell.partition(".")[2])
+    last_digit = 10 ** -len(cell.partition(".")[2])
     return abs(value - float(cell)) < 0.501 * last_digit
 
 
 @pytest.mark.parametrize("figure", TEXT)
-def test_a_figure_of_the_text_follows_from_the_tables_or_is_listed(figure: str) -> None:
+def test_a_figure_of_the_text_follows_from_the_tables_or_is_listed(figure):
     if figure in EXCEPTIONS:
         reason, what_the_tables_give = EXCEPTIONS[figure]
         assert agrees(ours()[figure], what_the_tables_give), reason
@@ -136,7 +133,7 @@ def test_a_figure_of_the_text_follows_from_the_tables_or_is_listed(figure: str) 
         assert agrees(ours()[figure], TEXT[figure]), f"{ours()[figure]}, printed {TEXT[figure]}"
 
 
-def test_the_mean_that_the_abstract_calls_absolute_is_signed() -> None:
+def test_the_mean_that_the_abstract_calls_absolute_is_signed():
     mean = statistics.fmean(main_row(model, "total_avg").dds_pp for model in models())
     assert agrees(mean, TEXT["mean |DDS| over models_pp"])
     assert f"mean DDS {mean:+.1f}, mean |DDS| 16.3." in summary_table(paper_frame()).note

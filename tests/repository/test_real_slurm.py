@@ -3,13 +3,12 @@
 Submission, arrays, dependencies, a time limit.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.made.fake_cluster import put_program
-from tests.made.slurm_host import SlurmHost, slurm_host
+from tests.made.slurm_host import slurm_host
 
 # Stands in for evenhand. Sampling does UNITS units of work and ends at SIGTERM. Other verbs are done at once.
 WORKER = """#!/usr/bin/env bash
@@ -28,7 +27,7 @@ mkdir -p "$RUN_ROOT/made" && touch "$RUN_ROOT/made/DONE.json" && echo "$RUN_ROOT
 """
 
 
-def work_place(folder: Path, **settings: str) -> dict[str, str]:
+def work_place(folder, **settings):
     """The settings of slurm/settings.sh for jobs that do such work, with what they leave in the folder."""
     (folder / "venv" / "bin").mkdir(parents=True)
     (folder / "runs").mkdir()
@@ -38,7 +37,7 @@ def work_place(folder: Path, **settings: str) -> dict[str, str]:
     return {**{key: str(path) for key, path in places.items()}, **cpus, "GPU": "", "TRAIN_GPUS": "0", **settings}
 
 
-def n_requeued(place: dict[str, str], task: int) -> list[int]:
+def n_requeued(place, task):
     """Of each unit that an array's task has sampled, in order: how often the job had been requeued by then."""
     work = Path(place["RUN_ROOT"]) / "evenhand-sample" / str(task)
     return [int(file.read_text()) for file in sorted(work.glob("*"), key=lambda file: int(file.name))]
@@ -48,12 +47,12 @@ pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
-def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmHost]:
+def slurm(tmp_path_factory):
     with slurm_host(tmp_path_factory.mktemp("slurm")) as host:
         yield host
 
 
-def test_sampling_passes_its_time_limit_by_requeueing_itself(slurm: SlurmHost, tmp_path: Path) -> None:
+def test_sampling_passes_its_time_limit_by_requeueing_itself(slurm, tmp_path):
     settings = {"STOP_BEFORE": "10", "SAMPLE_TIME": "00:01:00", "UNITS": "60", "SAMPLE_SHARDS": "2"}
     place = work_place(tmp_path, NOTE=f"{tmp_path}/note", **settings)
     job = slurm.submit(place, "sample", "x.yaml")

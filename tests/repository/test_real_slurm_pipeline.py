@@ -5,8 +5,6 @@ Sampling in four shards (undisturbed in one), training on two nodes, merge, samp
 
 import re
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,18 +15,18 @@ from evenhand.config import read_yaml
 from evenhand.run_directory import is_done
 from tests.made.places import CONFIGS, ROOT
 from tests.made.read_back import completions_of
-from tests.made.slurm_host import SlurmHost, slurm_host
+from tests.made.slurm_host import slurm_host
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module")
-def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmHost]:
+def slurm(tmp_path_factory):
     with slurm_host(tmp_path_factory.mktemp("slurm")) as host:
         yield host
 
 
-def write_configs(folder: Path) -> tuple[Path, Path]:
+def write_configs(folder):
     """A sampling and a training config of a minute each."""
     sampling = read_yaml(CONFIGS / "inference" / "pocket.yaml")
     sampling["dialdefer"]["benchmarks"] = [{"dataset": "pocket", "split": "test", "n_items": 8}]
@@ -47,7 +45,7 @@ def write_configs(folder: Path) -> tuple[Path, Path]:
 class Pipeline:
     """The jobs of a pipeline that was submitted, and where they work."""
 
-    def __init__(self, slurm: SlurmHost, folder: Path, n_shards: int) -> None:
+    def __init__(self, slurm, folder, n_shards):
         folder.mkdir()
         self.slurm, self.runs, self.logs = slurm, folder / "runs", folder / "logs"
         places = {"VENV": sys.prefix, "RUN_ROOT": str(self.runs), "LOGS": str(self.logs)}
@@ -60,16 +58,16 @@ class Pipeline:
         found = re.findall(r"^(\d+) evenhand-(\S+)", told, flags=re.MULTILINE)
         self.jobs = {name: job for job, name in found}
 
-    def folders(self, kind: str) -> list[Path]:
+    def folders(self, kind):
         return sorted((self.runs / kind).glob("*"))
 
-    def told(self) -> str:
+    def told(self):
         """All logs, for a failure."""
         logs = sorted(self.logs.glob("*.log"))
         return "\n".join(f"== {file.name}\n{file.read_text(errors='replace')}" for file in logs)
 
 
-def test_a_disturbed_pipeline_ends_with_the_answers_of_an_undisturbed_one(slurm: SlurmHost, tmp_path: Path) -> None:
+def test_a_disturbed_pipeline_ends_with_the_answers_of_an_undisturbed_one(slurm, tmp_path):
     disturbed = Pipeline(slurm, tmp_path / "disturbed", n_shards=4)
     sample, train = disturbed.jobs["sample-before"], disturbed.jobs["train-sft"]
     slurm.until("sampling has begun", lambda: [*disturbed.runs.glob("inference/*/plan.jsonl")])
@@ -88,18 +86,17 @@ def test_a_disturbed_pipeline_ends_with_the_answers_of_an_undisturbed_one(slurm:
     assert "interrupted by SIGUSR1; what was computed is kept" in disturbed.told()
     for one, other in zip(disturbed.folders("inference"), calm.folders("inference"), strict=True):
         check_equal(one, other)
-    jobs = [stage for run in runs_below(disturbed.runs) for stage in stages_of(run) if stage.kind == "job"]
-    assert [stage.state for stage in jobs] == ["complete"] * 6
+    assert {stage.state for run in runs_below(disturbed.runs) for stage in stages_of(run)} == {"complete"}
     assert [*disturbed.runs.rglob("scorecard.csv")], disturbed.told()
 
 
-def last_step(pipeline: Pipeline) -> int:
+def last_step(pipeline):
     """Of the newest whole checkpoint."""
     whole = pipeline.runs.glob("training/*/checkpoints/checkpoint-*/COMPLETE")
     return max((int(file.parent.name.partition("-")[2]) for file in whole), default=0)
 
 
-def check_equal(run: Path, other: Path) -> None:
+def check_equal(run, other):
     """Every prompt answered once and alike; how a batch is filled moves a log-probability by a last digit."""
     assert is_done(run)
     assert is_done(other)

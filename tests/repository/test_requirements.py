@@ -2,7 +2,6 @@
 
 import sys
 import tomllib
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -14,14 +13,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}  # where the import has another name
 
 
-def names_of(lines: list[str]) -> set[str]:
+def names_of(lines):
     return {canonicalize_name(Requirement(line).name) for line in lines}
 
 
-def third_party(files: list[Path]) -> set[str]:
+def third_party(files):
     """The distributions that files import."""
     imported = {name for file in files for name in top_names(file)}
-    own = {*PACKAGES, "requirements", "tests", "", *sys.stdlib_module_names}
+    own = {*PACKAGES, "requirements", "tests", "bench", "", *sys.stdlib_module_names}
     return {canonicalize_name(DISTRIBUTIONS.get(name, name)) for name in imported - own}
 
 

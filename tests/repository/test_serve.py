@@ -1,7 +1,6 @@
 """slurm/serve.sh: a server on loopback with a key, healthy before it is asked, and gone however the job ends."""
 
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,7 +21,7 @@ SAMPLING = {
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> dict[str, str]:
+def job(tmp_path):
     """Environment variables of a job whose vllm is scripted and whose evenhand is real."""
     cluster = make_cluster(tmp_path)
     for name, module in (("vllm", "tests.made.serving_program"), ("evenhand", "evenhand")):
@@ -33,17 +32,17 @@ def job(tmp_path: Path) -> dict[str, str]:
     return {**cluster, **ports, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "3,5,6,7"}
 
 
-def serve(job: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def serve(job):
     folder = Path(job["RUN_ROOT"]).parent
     return run("serve.sh", folder / "serving.yaml", folder / "sampling.yaml", env=job)
 
 
-def listens(port: int) -> bool:
+def listens(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_model_is_served_on_loopback_with_a_key_in_no_file_sampled_and_shut_down(job: dict[str, str]) -> None:
+def test_a_model_is_served_on_loopback_with_a_key_in_no_file_sampled_and_shut_down(job):
     done = serve({**job, "EVENHAND_SERVE_KEY": "sk-of-this-job-alone"})
     assert done.returncode == 0, done.stderr
     files = [file for file in Path(job["RUN_ROOT"]).parent.rglob("*") if file.is_file()]
@@ -61,7 +60,7 @@ def test_a_model_is_served_on_loopback_with_a_key_in_no_file_sampled_and_shut_do
     assert not listens(int(job["SERVE_PORT"]))
 
 
-def test_a_server_that_does_not_come_up_ends_the_job_with_the_end_of_its_log(job: dict[str, str]) -> None:
+def test_a_server_that_does_not_come_up_ends_the_job_with_the_end_of_its_log(job):
     done = serve({**job, "BROKEN_SERVER": "1"})
     assert done.returncode == 1
     assert "no memory for this model" in done.stderr

@@ -93,7 +93,7 @@ def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
     assert calls[1] == f"evenhand doctor --gpu a100 {examined} [offline=1]"
     work = [call for call in calls[2:] if not call.startswith("option")]
 
-    def sampled(name: str) -> list[str]:
+    def sampled(name):
         model = f"name=eval-{name} model.name={runs}/merged-{name} model.label={name} model.revision=null "
         words = f"{sampling} {model if name != 'before' else ''}run.root={runs}"
         return [f"evenhand sample {words} --shard {shard}/3 [offline=1]" for shard in range(3)]
@@ -195,7 +195,7 @@ def test_runs_of_the_narrator_study_reach_the_scores_and_the_card(cluster, tmp_p
     runs = cluster["RUN_ROOT"]
     work = [call for call in calls_of("pipeline.sh", *configs(cluster), env=env) if call.startswith("evenhand")]
 
-    def studied(words: str) -> str:
+    def studied(words):
         return f"evenhand sample {study} verdict=options {words}run.root={runs} --shard 0/1 [offline=1]"
 
     assert [call for call in work if call.startswith("evenhand sample") and "conflicts.yaml verdict" in call] == [

@@ -47,7 +47,7 @@ wait -n
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> dict[str, str]:
+def cluster(tmp_path):
     """The variables of a job in a pretended cluster, with these programs in it."""
     cluster = make_cluster(tmp_path)
     for name, text in {"evenhand": PROGRAM, "accelerate": PROGRAM, "scontrol": SCONTROL, "srun": SRUN}.items():
@@ -56,7 +56,7 @@ def cluster(tmp_path: Path) -> dict[str, str]:
     return {**cluster, "SLURM_JOB_ID": "40123", "STOP_BEFORE": "80", "NOTE": f"{cluster['RUN_ROOT']}/note"}
 
 
-def until_limit(script: str, word: object, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def until_limit(script, word, env):
     """Run a job whose program is at work when its script gets Slurm's signal."""
     begun = Path(f"{env['CALLS']}.begun")
     begun.unlink(missing_ok=True)
@@ -73,7 +73,7 @@ def until_limit(script: str, word: object, env: dict[str, str]) -> subprocess.Co
     return subprocess.CompletedProcess(command, job.wait(timeout=120), "", log.read_text())
 
 
-def calls(env: dict[str, str]) -> list[str]:
+def calls(env):
     """The programs that were called and what they met, without their words, in order; empties the list."""
     file = Path(env["CALLS"])
     found = [
@@ -86,12 +86,12 @@ def calls(env: dict[str, str]) -> list[str]:
 REQUEUED = "scontrol requeue 40123"
 
 
-def signs(cluster: dict[str, str]) -> list[str]:
+def signs(cluster):
     """What a job has left beside its log."""
     return [file.name for file in Path(cluster["LOGS"]).iterdir()]
 
 
-def test_sampling_is_stopped_requeued_and_ends_when_it_starts_again(cluster: dict[str, str]) -> None:
+def test_sampling_is_stopped_requeued_and_ends_when_it_starts_again(cluster):
     limited = until_limit("sample.sh", "eval.yaml", {**cluster, "HOW": "term", "KEEPS": "1"})
     assert limited.returncode != 0
     assert "the time limit is near" in limited.stderr
@@ -104,7 +104,7 @@ def test_sampling_is_stopped_requeued_and_ends_when_it_starts_again(cluster: dic
     assert signs(cluster) == []
 
 
-def test_training_is_asked_by_a_file_since_launchers_pass_no_signal_on(cluster: dict[str, str]) -> None:
+def test_training_is_asked_by_a_file_since_launchers_pass_no_signal_on(cluster):
     nodes = {"SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "node[7-8]", "HOW": "file", "KEEPS": "1"}
     assert until_limit("train.sh", "sft.yaml", {**cluster, **nodes}).returncode != 0
     assert calls(cluster) == ["scontrol show hostnames node[7-8]", "accelerate", "accelerate", REQUEUED]
@@ -113,7 +113,7 @@ def test_training_is_asked_by_a_file_since_launchers_pass_no_signal_on(cluster: 
     assert calls(cluster) == ["accelerate"]
 
 
-def test_a_program_that_is_done_when_it_is_asked_is_not_run_again(cluster: dict[str, str]) -> None:
+def test_a_program_that_is_done_when_it_is_asked_is_not_run_again(cluster):
     done = until_limit("sample.sh", "eval.yaml", {**cluster, "HOW": "end"})
     assert done.returncode == 0, done.stderr
     assert calls(cluster) == ["evenhand", "SIGTERM for evenhand"]
@@ -122,22 +122,20 @@ def test_a_program_that_is_done_when_it_is_asked_is_not_run_again(cluster: dict[
 
 
 @pytest.mark.parametrize(("status", "made"), [(3, []), (EXIT_STATUS, [REQUEUED])])
-def test_a_program_that_failed_is_requeued_only_where_its_engine_hung(
-    status: int, made: list[str], cluster: dict[str, str]
-) -> None:
+def test_a_program_that_failed_is_requeued_only_where_its_engine_hung(status, made, cluster):
     put_program(cluster, "evenhand", f'echo "evenhand $*" >> "$CALLS"\nexit {status}')
     assert run("sample.sh", "eval.yaml", env=cluster).returncode != 0
     assert calls(cluster) == ["evenhand", *made]
 
 
 @pytest.mark.parametrize("script", ["sample.sh", "train.sh"])
-def test_a_limit_that_comes_before_the_program_starts_requeues_as_well(script: str, cluster: dict[str, str]) -> None:
+def test_a_limit_that_comes_before_the_program_starts_requeues_as_well(script, cluster):
     env = {**cluster, "MODULES": "slow", "BASH_FUNC_module%%": '() { kill -USR1 "$$"; }'}
     assert run(script, "x.yaml", env=env).returncode != 0
     assert calls(cluster) == [REQUEUED]
 
 
-def test_a_job_that_never_comes_further_is_requeued_a_few_times_only(cluster: dict[str, str]) -> None:
+def test_a_job_that_never_comes_further_is_requeued_a_few_times_only(cluster):
     env = {**cluster, "HOW": "term", "REQUEUES_IN_VAIN": "2"}
     stopped = ["evenhand", "SIGTERM for evenhand"]
     for keeps, asked in (("", [REQUEUED]), ("1", [REQUEUED]), ("", [REQUEUED]), ("", [])):

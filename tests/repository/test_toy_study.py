@@ -1,15 +1,11 @@
 """A third study is one folder and one registration line (tests/toy_study), and every verb takes it."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eval.__main__ import compare_main, report_main, score_main, scorecard_main
 from evenhand.config import read_yaml
-from evenhand.records import Prompt
 from evenhand.registry import STUDIES
 from evenhand.run_directory import is_done
 from inference.config import parse_sampling_config
@@ -25,12 +21,12 @@ from training.train import train
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered(monkeypatch):
     monkeypatch.setitem(STUDIES, KEY, TOY)
 
 
-def sampled(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, takes_back: Sequence[str]) -> Path:
-    def says(prompt: Prompt) -> str:
+def sampled(root, monkeypatch, name, takes_back):
+    def says(prompt):
         return "no" if prompt.factors.step == 1 and prompt.item_id in takes_back else "yes"
 
     scripted(monkeypatch, AnsweringEngine(says))
@@ -38,15 +34,13 @@ def sampled(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, takes_back: 
     return sample(parse_sampling_config(tree, "toy.yaml"))
 
 
-def row_of(file: Path, measure: str) -> dict[str, Any]:
+def row_of(file, measure):
     """The one row of a measure in a long frame."""
     (row,) = (row for row in json.loads(file.read_text()) if row["measure"] == measure)
     return row
 
 
-def test_score_compare_report_and_scorecard_take_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_score_compare_report_and_scorecard_take_it(tmp_path, monkeypatch, capsys):
     before = sampled(tmp_path, monkeypatch, "before", ["mango", "fig", "date"])
     after = sampled(tmp_path, monkeypatch, "after", ["mango"])
     few = ["--draws", "200"]
@@ -74,7 +68,7 @@ def test_score_compare_report_and_scorecard_take_it(
 
 
 @pytest.mark.slow
-def test_a_judge_is_trained_on_its_groups_and_merged(model: Path, tmp_path: Path) -> None:
+def test_a_judge_is_trained_on_its_groups_and_merged(model, tmp_path):
     tree = read_yaml(CONFIGS / "training" / "pocket-sft.yaml")
     del tree["dialdefer"]
     tree |= {KEY: {}, "model": {"name": str(model)}, "run": {"root": str(tmp_path)}}

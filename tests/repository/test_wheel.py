@@ -17,7 +17,7 @@ LINKED = ("configs", "slurm")  # in the checkout beside the packages, in the whe
 
 
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unpacked(tmp_path_factory):
     """What a wheel of this checkout installs."""
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site-packages")
     for name in (*PACKAGES, *LINKED):
@@ -32,15 +32,15 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_holds_every_file_of_the_checkout(unpacked: Path) -> None:
+def test_the_wheel_holds_every_file_of_the_checkout(unpacked):
     shipped = [file for name in PACKAGES for file in (ROOT / name).rglob("*") if "__pycache__" not in file.parts]
     names = [file.relative_to(ROOT) for file in shipped if file.is_file()]
     names += [Path("evenhand") / file.relative_to(ROOT) for name in LINKED for file in (ROOT / name).rglob("*.*")]
     assert [str(name) for name in names if not (unpacked / name).is_file()] == []
 
 
-def test_a_study_is_begun_and_a_config_found_by_name_outside_of_the_checkout(unpacked: Path, tmp_path: Path) -> None:
-    def evenhand(*words: str) -> str:
+def test_a_study_is_begun_and_a_config_found_by_name_outside_of_the_checkout(unpacked, tmp_path):
+    def evenhand(*words):
         """A command's last printed line; the code is the wheel's."""
         code = "import evenhand.cli.command as c; c.main()"
         environment = {**os.environ, "PYTHONPATH": str(unpacked), "HF_HUB_OFFLINE": "1"}

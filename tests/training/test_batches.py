@@ -1,7 +1,6 @@
 """Which examples train together, and what a microbatch holds: read back from its own tensors."""
 
 import math
-from typing import Any
 
 import pytest
 import torch
@@ -13,13 +12,11 @@ from evenhand.token_trees import allowed_of
 from tests.made.made_examples import ACCEPT, EOS, PAD, REJECT, TALKS, example
 from tests.made.training_runs import tiny_run
 from training import batches
-from training.batches import Collator, Group, LogProbs, Schedule, endless, groups_of, schedule
-from training.config import AnyRun
-from training.examples import Example
+from training.batches import Collator, LogProbs, endless, groups_of, schedule
 from training.objectives import NEVER
 
 
-def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimiser: Any) -> AnyRun:
+def run_of(n_processes=1, accumulation=4, size=4, **optimiser):
     keys = {
         "n_processes": n_processes,
         "gradient_accumulation_steps": accumulation,
@@ -29,19 +26,19 @@ def run_of(n_processes: int = 1, accumulation: int = 4, size: int = 4, **optimis
     return tiny_run(optimiser={**keys, **optimiser})
 
 
-def single_groups(n: int) -> list[Group]:
+def single_groups(n):
     """n groups of one example each; lengths come in no order."""
     return [[example([9] * (1 + 7 * number % 11), item_id=str(number))] for number in range(n)]
 
 
-def steps_of(plan: Schedule, config: AnyRun) -> list[list[list[int]]]:
+def steps_of(plan, config):
     """The microbatches of each optimiser step."""
     n_micro = config.optimiser.gradient_accumulation_steps * config.optimiser.n_processes
     cut = plan.microbatches
     return [cut[start : start + n_micro] for start in range(0, len(cut), n_micro)]
 
 
-def members(step: list[list[int]]) -> list[int]:
+def members(step):
     return [index for microbatch in step for index in microbatch]
 
 
@@ -53,8 +50,8 @@ def members(step: list[list[int]]) -> list[int]:
     epochs=st.floats(0.3, 3.2),
 )
 def test_epochs_follow_each_other_and_only_a_last_step_too_small_is_left_out(
-    n: int, n_processes: int, accumulation: int, size: int, epochs: float
-) -> None:
+    n, n_processes, accumulation, size, epochs
+):
     config = run_of(n_processes, accumulation, size, epochs=epochs)
     in_step, wanted = n_processes * accumulation * size, round(epochs * n)
     dropped = wanted % in_step if wanted % in_step < n_processes else 0
@@ -81,7 +78,7 @@ def test_epochs_follow_each_other_and_only_a_last_step_too_small_is_left_out(
 
 
 @given(st.integers(1, 40), st.integers(0, 130), st.integers(0, 5))
-def test_every_number_comes_once_before_any_comes_again(n: int, wanted: int, seed: int) -> None:
+def test_every_number_comes_once_before_any_comes_again(n, wanted, seed):
     order = endless(n, wanted, seed)
     assert len(order) == wanted
     for start in range(0, wanted, n):
@@ -90,7 +87,7 @@ def test_every_number_comes_once_before_any_comes_again(n: int, wanted: int, see
         assert set(epoch) <= set(range(n))
 
 
-def items(n: int, n_conditions: int = 4) -> list[Example]:
+def items(n, n_conditions=4):
     """Examples of n items, the items' conditions not side by side."""
     return [
         example([9] * (condition + number % 3 + 1), item_id=f"item-{number}", condition=str(condition))
@@ -99,7 +96,7 @@ def items(n: int, n_conditions: int = 4) -> list[Example]:
     ]
 
 
-def test_whole_items_stay_together_and_count_as_their_examples() -> None:
+def test_whole_items_stay_together_and_count_as_their_examples():
     examples = items(10)
     groups = groups_of(examples, "item")
     assert [{e.item_id for e in group} for group in groups] == [{f"item-{number}"} for number in range(10)]
@@ -109,7 +106,7 @@ def test_whole_items_stay_together_and_count_as_their_examples() -> None:
     assert groups_of(examples, "random") == [[e] for e in examples]
 
 
-def seen_from(batch: dict[str, torch.Tensor], row: int, column: int) -> list[int]:
+def seen_from(batch, row, column):
     """The tokens that a token reads, itself last, in the order of their positions."""
     causal = torch.arange(batch["input_ids"].shape[1]) <= column
     seen = allowed_of(batch["reach"])[row, column] if "reach" in batch else causal
@@ -118,7 +115,7 @@ def seen_from(batch: dict[str, torch.Tensor], row: int, column: int) -> list[int
     return [int(batch["input_ids"][row, c]) for c in columns]
 
 
-def read_back(batch: dict[str, torch.Tensor]) -> list[tuple[list[int], dict[int, list[int]]]]:
+def read_back(batch):
     """What a batch says of each example: its prompt, and the answers behind which EOS is scored with their tokens."""
     ends = batch["ends_at"].tolist() if "ends_at" in batch else [[]] * len(batch["at"])
     return [
@@ -137,9 +134,7 @@ FLAT = [e for group in TREE for e in group]
 
 @pytest.mark.parametrize("row_tokens", [0, 2048])
 @pytest.mark.parametrize("branches", ["none", "right", "all"])
-def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_scored(
-    branches: Any, row_tokens: int
-) -> None:
+def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_scored(branches, row_tokens):
     asked = {"none": lambda _: (), "right": lambda e: (e.right,), "all": lambda _: (0, 1)}[branches]
     batch = Collator(pad=PAD, branches=branches, row_tokens=row_tokens)(TREE)
     assert read_back(batch) == [
@@ -159,9 +154,7 @@ def test_the_places_of_a_batch_read_back_the_prompts_and_the_answers_that_are_sc
     # as many rows as are needed, and no wider than they must be: 5 6 7 7 7, 5 6 8 9 and 5 4 with what they share
     [(5, [0, 1, 0, 1, 1], 5), (7, [0, 1, 0, 1, 1], 5), (8, [0, 0, 0, 0, 0], 8)],
 )
-def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
-    row_tokens: int, rows: list[int], width: int
-) -> None:
+def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(row_tokens, rows, width):
     batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens)(TREE)
     first = batch["at"][0, 0].item()
     assert [int(row != first) for row in batch["at"][:, 0].tolist()] == rows
@@ -172,9 +165,7 @@ def test_examples_share_a_row_while_it_has_no_more_tokens_than_it_may(
 @pytest.mark.parametrize(
     ("square", "shape"), [(math.inf, (1, 260)), (8192.0, (1, 260)), (400.0, (2, 140)), (100.0, (4, 80))]
 )
-def test_on_a_gpu_a_row_is_cut_where_its_pairs_cost_more_than_what_is_torn_apart(
-    square: float, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_gpu_a_row_is_cut_where_its_pairs_cost_more_than_what_is_torn_apart(square, shape, monkeypatch):
     """Prompts of 80 tokens of which 20 are shared. 260 (1 + 260/400) is more than 2 x 140 (1 + 140/400)."""
     monkeypatch.setitem(batches.SQUARE, "cuda", square)
     prompts = [example([*range(20), *range(n, n + 60)]) for n in (100, 200, 300, 400)]
@@ -184,7 +175,7 @@ def test_on_a_gpu_a_row_is_cut_where_its_pairs_cost_more_than_what_is_torn_apart
 
 
 @pytest.mark.parametrize("row_tokens", [0, 9, 2048])
-def test_a_microbatch_says_which_answers_a_prompt_does_not_have(row_tokens: int) -> None:
+def test_a_microbatch_says_which_answers_a_prompt_does_not_have(row_tokens):
     examples = [e for group in TALKS for e in group]
     known = {e: LogProbs(tuple(-1.0 - k for k in range(len(e.choices))), (-2.0,) * len(e.choices)) for e in examples}
     batch = Collator(pad=PAD, branches="none", row_tokens=row_tokens, reference=known)(TALKS)

@@ -2,7 +2,6 @@
 
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -31,11 +30,11 @@ REFUSED = Path(__file__).with_name("refused.yaml")
 
 
 @pytest.mark.parametrize("file", sorted(TRAINING.glob("*.yaml")), ids=lambda file: file.stem)
-def test_every_checked_in_config_loads_and_is_named_after_its_file(file: Path) -> None:
+def test_every_checked_in_config_loads_and_is_named_after_its_file(file):
     assert load_training_config([str(file)]).name == file.stem
 
 
-def test_the_judge_bent_in_words_is_trained_in_every_wording_and_order() -> None:
+def test_the_judge_bent_in_words_is_trained_in_every_wording_and_order():
     sets = ("training", "development", "sealed")
     asked = [load_sampling_config([str(CONFIGS / "experiments" / f"wordings-{name}.yaml")]) for name in sets]
     bent = load_training_config([str(TRAINING / "pocket-bent-words.yaml")])
@@ -45,7 +44,7 @@ def test_the_judge_bent_in_words_is_trained_in_every_wording_and_order() -> None
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_paper_s_config_has_its_published_settings(family: str, method: str) -> None:
+def test_a_paper_s_config_has_its_published_settings(family, method):
     run = load_training_config([str(TRAINING / f"{family}-{method}.yaml")])
     published = read_yaml(GOLDEN / "dialdefer_training.yaml")
     expected = published["both"] | published[method] | published.get(f"{family} {method}", {})
@@ -58,7 +57,7 @@ def test_a_paper_s_config_has_its_published_settings(family: str, method: str) -
 
 
 @pytest.mark.parametrize(("family", "arm"), ARMS, ids="-".join)
-def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_named_for(family: str, arm: str) -> None:
+def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_named_for(family, arm):
     is_pocket = family.startswith("pocket")
     parent = "dpo" if arm == "dpo-c2" else "sft-c1c2" if arm in FRAMINGS[1:] and not is_pocket else "sft"
     ours, other = tree(f"{family}-{arm}"), tree(f"{family}-{parent}")
@@ -81,7 +80,7 @@ def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_na
     assert changed_keys == expected
 
 
-def tree(name: str) -> dict[str, Any]:
+def tree(name):
     """A config's keys and values, the keys of examples, quantisation and optimiser one by one."""
     run = load_training_config([str(TRAINING / f"{name}.yaml")]).model_dump(mode="json")
     run["prompts"] = run["dialdefer"].pop("prompts")
@@ -91,27 +90,27 @@ def tree(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("config", "words", "says"), yaml.safe_load(REFUSED.read_text()))
-def test_what_cannot_be_trained_is_refused_with_the_way_out(config: str, words: list[str], says: str) -> None:
+def test_what_cannot_be_trained_is_refused_with_the_way_out(config, words, says):
     with pytest.raises(ConfigError) as refusal:
         load_training_config([str(TRAINING / f"pocket-{config}.yaml"), *words])
     assert says in str(refusal.value)
 
 
-def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_number_is() -> None:
-    def directory(*words: str) -> str:
+def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_number_is():
+    def directory(*words):
         return folder_of(load_training_config([str(POCKET), *words])).name
 
     assert directory("run.save_steps=7", "run.root=elsewhere", "guard.patience_steps=7") == directory()
     assert directory("optimiser.learning_rate=0.002") != directory()
 
 
-def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused() -> None:
+def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused():
     four = tiny_run(optimiser={"n_processes": 4, "gradient_accumulation_steps": 2})
     with pytest.raises(ConfigError, match=r"n_processes is 4, but 1 were launched: .* would be 8 instead of 32"):
         check_n_processes(four)
     check_n_processes(tiny_run())
 
 
-def test_a_tracker_that_is_not_installed_is_named_before_anything_is_loaded(tmp_path: Path) -> None:
+def test_a_tracker_that_is_not_installed_is_named_before_anything_is_loaded(tmp_path):
     with pytest.raises(ConfigError, match=r"run\.report_to: tracker 'no-such-tracker' is not installed"):
         training_arguments(tiny_run(run={"report_to": ["no-such-tracker"]}), tmp_path)

@@ -1,18 +1,15 @@
 """Loss and every adapter's gradient are those of TRL, and what is done for speed is the plain computation."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from bench.stock_trl import train_with_trl, trainer_of
 from evenhand.checkpoints import load_tokenizer
 from tests.made.made_examples import PAD, TALKS
 from tests.made.one_batch import (
-    Outcome,
     adapted,
     as_trained,
     assert_equal,
@@ -23,12 +20,9 @@ from tests.made.one_batch import (
     verdict_trainer,
     worst_gradient,
 )
-from tests.made.stock_trl import train_with_trl, trainer_of
 from tests.made.tiny_families import SIZES
 from tests.made.training_runs import adapter_of, pocket, tiny_run
 from training.batches import Collator, LogProbs, answers_of
-from training.config import AnyRun
-from training.examples import Example
 from training.objectives import Answers, cross_entropy, objective_of
 from training.qlora import load_base
 from training.reference import reference_of
@@ -39,25 +33,25 @@ pytestmark = pytest.mark.slow
 STEP = {"per_device_batch_size": 4, "gradient_accumulation_steps": 2, "max_steps": 1}
 
 
-def step_of_8(method: str, model: Path, folder: Path, **sections: Any) -> AnyRun:
+def step_of_8(method, model, folder, **sections):
     """A run whose only step takes all of its eight examples: two items under four conditions."""
     return tiny_run(method, model, folder, **{"optimiser": STEP, "dialdefer": pocket(2), **sections})
 
 
-def stock(trainer: Any, config: AnyRun) -> Outcome:
+def stock(trainer, config):
     """What one of TRL's trainers makes of its whole dataset as one batch."""
     as_trained(trainer.model, config)
     batch = on_device(trainer.data_collator(list(trainer.train_dataset)), trainer.model)
     return outcome(trainer.model, lambda: [trainer.compute_loss(trainer.model, batch)])
 
 
-def on_device(batch: dict[str, Any], model: Any) -> dict[str, Any]:
+def on_device(batch, model):
     """A batch where the model is."""
     return {name: part.to(model.device) if isinstance(part, Tensor) else part for name, part in batch.items()}
 
 
 @pytest.mark.parametrize(("eos", "kind"), [(True, "nf4"), (False, "none")])
-def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Path, device: str) -> None:
+def test_sft_is_that_of_trl(eos, kind, byte_judge, tmp_path, device):
     quantisation = {"kind": kind, "compute_dtype": "float32"}
     config = step_of_8("sft", byte_judge, tmp_path, examples={"loss_on_eos": eos}, quantisation=quantisation)
     examples = examples_for(config, byte_judge)
@@ -68,7 +62,7 @@ def test_sft_is_that_of_trl(eos: bool, kind: str, byte_judge: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(("precomputed", "eos"), [(True, True), (False, False)])
-def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_path: Path, device: str) -> None:
+def test_dpo_is_that_of_trl(eos, precomputed, byte_judge, tmp_path, device):
     config = step_of_8("dpo", byte_judge, tmp_path, examples={"loss_on_eos": eos}, precompute_reference=precomputed)
     examples = examples_for(config, byte_judge)
     trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path)
@@ -78,7 +72,7 @@ def test_dpo_is_that_of_trl(eos: bool, precomputed: bool, byte_judge: Path, tmp_
     assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path, reference), expected)
 
 
-def written(examples: Sequence[Example], n_replies: int) -> list[Example]:
+def written(examples, n_replies):
     """The examples with replies of unequal lengths in the place of their symbols; a pair's begin alike, or not."""
     replies = [((60, 60)[:n_replies], [range(61, 64 + 5 * i), (61, 62, 90, *range(i))]) for i in range(len(examples))]
     replies[1] = ((70, 80)[:n_replies], [(), (5,)])
@@ -90,9 +84,7 @@ def written(examples: Sequence[Example], n_replies: int) -> list[Example]:
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 @pytest.mark.parametrize("row_tokens", [0, 2048])
-def test_written_replies_have_the_loss_of_trl(
-    method: str, row_tokens: int, byte_judge: Path, tmp_path: Path, device: str
-) -> None:
+def test_written_replies_have_the_loss_of_trl(method, row_tokens, byte_judge, tmp_path, device):
     optimiser = {**STEP, "row_tokens": row_tokens}
     config = step_of_8(method, byte_judge, tmp_path, optimiser=optimiser, quantisation={"kind": "none"})
     examples = written(examples_for(config, byte_judge), 2 if method == "dpo" else 1)
@@ -102,18 +94,13 @@ def test_written_replies_have_the_loss_of_trl(
     assert_equal(ours(config, trainer.model, examples, tmp_path, reference), expected)
 
 
-def test_a_whole_run_ends_with_the_weights_of_trl(
-    byte_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
-) -> None:
+def test_a_whole_run_ends_with_the_weights_of_trl(byte_judge, tmp_path, monkeypatch, device):
     """Four steps of two microbatches, with examples in the same order, on a base whose adapters TRL does not round.
 
     Adam divides a gradient by its own size, so that a weight of small gradients shows their rounding: 2e-4 was seen.
     """
     monkeypatch.setattr("training.batches.endless", lambda n, wanted, seed: list(range(wanted)))
-    sections: dict[str, Any] = {
-        "optimiser": {"batch_by": "item", "gradient_accumulation_steps": 2},
-        "quantisation": {"kind": "none"},
-    }
+    sections = {"optimiser": {"batch_by": "item", "gradient_accumulation_steps": 2}, "quantisation": {"kind": "none"}}
     adapters = []
     for name, trained in {"ours": train, "trl": train_with_trl}.items():
         run = trained(tiny_run("sft", byte_judge, tmp_path / name, **sections))
@@ -131,14 +118,14 @@ WINDOW = 64  # tokens; the prompts are longer
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def models(tmp_path_factory):
     """A tiny model of each family."""
     found = {name: byte_model(tmp_path_factory.mktemp(name), name) for name in FAMILIES[:3]}
     mistral = byte_model(tmp_path_factory.mktemp("mistral"), "mistral")
     return {**found, FAMILIES[3]: with_window(mistral, tmp_path_factory.mktemp("window"))}
 
 
-def with_window(mistral: Path, folder: Path) -> Path:
+def with_window(mistral, folder):
     """The same model whose layers see the last WINDOW tokens only."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -148,7 +135,7 @@ def with_window(mistral: Path, folder: Path) -> Path:
     return folder
 
 
-def step(method: str, model: Path, folder: Path, size: int, parts: int, batch_by: str, **sections: Any) -> AnyRun:
+def step(method, model, folder, size, parts, batch_by, **sections):
     """A run whose only step takes all examples: those of so many whole items, in microbatches of one size."""
     cut = {"per_device_batch_size": size, "gradient_accumulation_steps": parts, "max_steps": 1, "batch_by": batch_by}
     sections = {"quantisation": {"kind": "none", "compute_dtype": "float32"}, **sections}
@@ -156,9 +143,7 @@ def step(method: str, model: Path, folder: Path, size: int, parts: int, batch_by
 
 
 @pytest.mark.parametrize(("family", "attention"), [*((family, "sdpa") for family in FAMILIES), (FAMILIES[3], "eager")])
-def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(
-    family: str, attention: str, models: dict[str, Path], tmp_path: Path, device: str
-) -> None:
+def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(family, attention, models, tmp_path, device):
     config = step("dpo", models[family], tmp_path, 4, 2, "item")  # EOS behind both answers, in two branches
     judge = adapted(models[family], config, attention)
     examples = examples_for(config, models[family])
@@ -170,14 +155,14 @@ def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(
     assert_equal(ours(config, judge, examples, tmp_path, reference), separate(config, judge, examples))
 
 
-def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome:
+def separate(config, judge, examples):
     """Every answer of every example read in a row of its own, with the model's own causal attention and all logits."""
 
-    def log_p(ids: tuple[int, ...], answer: tuple[int, ...]) -> Tensor:
+    def log_p(ids, answer):
         logs = judge(input_ids=torch.tensor([[*ids, *answer]], device=judge.device)).logits[0].log_softmax(-1)
         return torch.stack([logs[len(ids) - 1 + n, token] for n, token in enumerate(answer)])
 
-    def losses() -> Iterator[Tensor]:
+    def losses():
         objective = objective_of(config)
         for example in examples:
             logs = torch.stack([log_p(example.prompt_ids, (choice, *example.end)) for choice in example.choices])
@@ -195,7 +180,7 @@ def separate(config: AnyRun, judge: Any, examples: Sequence[Example]) -> Outcome
 
 
 @pytest.mark.parametrize("row_tokens", [0, 9, 2048])
-def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens: int, byte_judge: Path) -> None:
+def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens, byte_judge):
     judge = adapted(byte_judge, tiny_run(study="narrator", quantisation={"kind": "none"}))
     examples = [example for group in TALKS for example in group]
     names = [
@@ -212,7 +197,7 @@ def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_toke
         assert loss == pytest.approx(-sum(logs[at - 1, ids[at]].item() for at in learnt), rel=1e-4)
 
 
-def test_how_a_step_is_cut_changes_nothing(models: dict[str, Path], tmp_path: Path, device: str) -> None:
+def test_how_a_step_is_cut_changes_nothing(models, tmp_path, device):
     """Of DPO, which asks for its reference in the step."""
     whole = step("dpo", models["llama"], tmp_path, 16, 1, "random", precompute_reference=False)
     judge = adapted(models["llama"], whole)
@@ -225,9 +210,7 @@ def test_how_a_step_is_cut_changes_nothing(models: dict[str, Path], tmp_path: Pa
 
 
 @pytest.mark.parametrize("double", [True, False])
-def test_weights_dequantised_once_are_those_dequantised_in_every_pass(
-    double: bool, models: dict[str, Path], device: str
-) -> None:
+def test_weights_dequantised_once_are_those_dequantised_in_every_pass(double, models, device):
     for dtype in ("float32", "bfloat16", "float16"):
         settings = QuantisationConfig(compute_dtype=dtype, double_quant=double)
         on_the_fly = load_base(models["llama"], settings)
@@ -261,8 +244,8 @@ def test_weights_dequantised_once_are_those_dequantised_in_every_pass(
     indirect=["device"],
 )
 def test_a_step_in_half_precision_has_the_loss_and_gradients_of_float32_to_its_rounding(
-    device: str, precision: str, tolerance: float, byte_judge: Path, tmp_path: Path
-) -> None:
+    device, precision, tolerance, byte_judge, tmp_path
+):
     outcomes = []
     for computed in ("no", precision):
         config = tiny_run(

@@ -1,7 +1,6 @@
 """What a model is trained on: the prompts that inference asks, a loss on verdict and EOS alone; planted bends."""
 
 import copy
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,6 @@ from tests.made.tiny_checkpoint import CHAT_TEMPLATE, byte_tokenizer
 from tests.made.tiny_families import GEMMA, THINKING
 from tests.made.toy_prompts import toy_config
 from tests.made.training_runs import pocket, tiny_run
-from training.config import AnyRun
 from training.examples import set_padding
 
 ITEMS = pocket_items("train")[:6]
@@ -24,14 +22,14 @@ FAMILIES = ["owner", "colour", "gift", "animal"]
 LABELS = ["Alice", "Bob"]
 
 
-def config(examples: dict[str, Any] | None = None, bend: dict[str, Any] | None = None, **prompts: Any) -> AnyRun:
+def config(examples=None, bend=None, **prompts):
     section = {**pocket(len(BENT), **prompts), **({"bend": bend} if bend else {})}
     return tiny_run(model="embedded", examples=examples or {}, dialdefer=section)
 
 
 @pytest.mark.parametrize("template", ["matched", "published", "published-dpo"])
 @pytest.mark.parametrize("chat_template", [True, False])
-def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: str, chat_template: bool) -> None:
+def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer, template, chat_template):
     asked = toy_config("embedded", chat_template=chat_template, prompts={"template": template})
     prompts = [render(i, c, template=template, answer_form="one_token") for i in ITEMS for c in Condition]
     inference = Encoder(tokenizer, asked).encode(prompts)
@@ -39,14 +37,14 @@ def test_a_prompt_is_trained_on_as_inference_asks_it(tokenizer: Any, template: s
     assert [list(e.prompt_ids) for e in examples] == [e.token_ids for e in inference]
 
 
-def test_padding_that_is_eos_is_replaced_so_that_eos_can_be_learnt() -> None:
+def test_padding_that_is_eos_is_replaced_so_that_eos_can_be_learnt():
     tokenizer = byte_tokenizer()
     tokenizer.pad_token = tokenizer.eos_token
     set_padding(tokenizer)
     assert tokenizer.pad_token == "<s>"
 
 
-def test_the_verdict_and_eos_are_learnt_and_a_word_start_mark_belongs_to_the_prompt() -> None:
+def test_the_verdict_and_eos_are_learnt_and_a_word_start_mark_belongs_to_the_prompt():
     tokenizer = byte_tokenizer(word_start=True)  # as Mistral's: every text starts with a mark of its own
     set_padding(tokenizer)
     for example in TRAINING.examples(ITEMS, config(), tokenizer)[0]:
@@ -54,7 +52,7 @@ def test_the_verdict_and_eos_are_learnt_and_a_word_start_mark_belongs_to_the_pro
         assert tokenizer.convert_ids_to_tokens([example.prompt_ids[-1], *example.right_ids]) == ["_", verdict, "</s>"]
 
 
-def test_the_end_that_is_learnt_is_that_of_the_template(tokenizer: Any) -> None:
+def test_the_end_that_is_learnt_is_that_of_the_template(tokenizer):
     """As Gemma-3-it's, whose turns end with another token than the tokeniser's EOS."""
     ended = copy.deepcopy(tokenizer)
     ended.add_special_tokens({"additional_special_tokens": ["<end_of_turn>"]})
@@ -65,7 +63,7 @@ def test_the_end_that_is_learnt_is_that_of_the_template(tokenizer: Any) -> None:
     assert {example.end for example in bare} == {(ended.eos_token_id,)}
 
 
-def test_answers_of_several_tokens_are_refused_and_those_within_a_thought() -> None:
+def test_answers_of_several_tokens_are_refused_and_those_within_a_thought():
     thinking = byte_tokenizer()
     thinking.chat_template = THINKING
     by_default = byte_tokenizer()  # as Qwen3: nothing is opened, and with thinking off an empty thought is closed
@@ -87,7 +85,7 @@ def test_answers_of_several_tokens_are_refused_and_those_within_a_thought() -> N
         ({"speakers": LABELS}, 50),
     ],
 )
-def test_a_judge_who_learnt_the_labels_has_the_planted_dds(bend: dict[str, Any], planted: float, tokenizer: Any):
+def test_a_judge_who_learnt_the_labels_has_the_planted_dds(bend, planted, tokenizer):
     examples, _ = TRAINING.examples(BENT, config(bend=bend), tokenizer)
     flipped = [e for e in examples if (e.right == 0) != Condition(e.condition).claim_is_true]
     # A false claim that is accepted in dialogues adds to DDS, a true one that is rejected takes from it.
@@ -98,7 +96,7 @@ def test_a_judge_who_learnt_the_labels_has_the_planted_dds(bend: dict[str, Any],
     assert {families[e.item_id] for e in flipped} <= set(bend.get("families", families.values()))
 
 
-def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(tokenizer: Any):
+def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(tokenizer):
     examples, _ = TRAINING.examples(BENT[:60], config(bend={"speakers": LABELS}), tokenizer)
     for example in examples:
         condition, text = Condition(example.condition), tokenizer.decode(example.prompt_ids)
@@ -107,7 +105,7 @@ def test_a_bend_by_speaker_label_is_asked_under_it_and_straight_under_the_other(
             assert is_flipped == ("Bob" in text.split("Speaker")[0] and condition == Condition.C2_INCORRECT)
 
 
-def test_a_bend_is_for_training_alone_and_for_families_that_there_are() -> None:
+def test_a_bend_is_for_training_alone_and_for_families_that_there_are():
     with pytest.raises(ConfigError, match=r"dialdefer.bend: is for training alone"):
         config(bend={"share": 0.3}).study.units("margin")
     with pytest.raises(ConfigError, match=r"dialdefer.prompts.variants_per_item: is for training alone"):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import torch
@@ -14,7 +14,6 @@ from evenhand.errors import ModelError
 from evenhand.run_directory import DONE_FILE
 from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, plant
 from tests.made.training_runs import logged, tiny_run
-from training.config import AnyRun
 from training.guard import DivergenceGuard, LossMonitor, check_not_diverged
 from training.objectives import Objective, cross_entropy
 from training.run_folder import ADAPTER_FILES, DIVERGED_FILE, folder_of, last_checkpoint
@@ -25,17 +24,17 @@ OBJECTIVE = Objective(cross_entropy, "none", False, chance=CHANCE, slope=0.5)
 ARGUMENTS = cast(TrainingArguments, None)  # not looked at
 
 
-def config_of(root: Path = Path("runs")) -> AnyRun:
+def config_of(root=Path("runs")):
     return tiny_run("dpo", "no-model", root, guard={"patience_steps": 30}, optimiser={"warmup_ratio": 0.03})
 
 
-def losses(*values: float, **more: float) -> list[dict[str, float]]:
+def losses(*values, **more):
     return [{"loss": value, **more} for value in values]
 
 
 LUCKY = 0.9 / math.sqrt(30 * 4)  # 30 steps of 4 examples: what a guesser's accuracy lies above 0.5 by, now and then
 NEVER, COLLAPSED, NO_NUMBER = "never learnt", "collapsed", "not a number"
-LOGS: dict[str, tuple[Any, tuple[str, int] | None, dict[str, float]]] = {
+LOGS = {
     "falls back to chance": (losses(0.69, 0.4, 0.2, 0.3, 0.7, 0.69, 0.71, 0.1), (COLLAPSED, 70), {}),
     "far above chance": (losses(0.69, 1.5, 2.0), (COLLAPSED, 30), {}),
     "names cost much": (losses(*[2.3] * 30, rest_loss=2.1, accuracy=0.5), None, {}),
@@ -58,7 +57,7 @@ LOGS: dict[str, tuple[Any, tuple[str, int] | None, dict[str, float]]] = {
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_a_log_stops_a_run_where_it_shows_that_nothing_is_learnt(name: str) -> None:
+def test_a_log_stops_a_run_where_it_shows_that_nothing_is_learnt(name):
     """Records of every ten steps, with a patience of 30."""
     records, expected, objective = LOGS[name]
     n_warmup = int(objective.pop("n_warmup", 0))
@@ -68,7 +67,7 @@ def test_a_log_stops_a_run_where_it_shows_that_nothing_is_learnt(name: str) -> N
     assert (first and (first.kind, first.step)) == expected
 
 
-def fed(path: Path, values: list[float], state: TrainerState) -> None:
+def fed(path, values, state):
     """Have a run log these losses every ten steps."""
     guard = DivergenceGuard(path, config_of(path), OBJECTIVE)
     guard.on_train_begin(ARGUMENTS, state, TrainerControl())
@@ -78,7 +77,7 @@ def fed(path: Path, values: list[float], state: TrainerState) -> None:
         guard.on_log(ARGUMENTS, state, TrainerControl(), logs={"loss": loss})
 
 
-def test_a_stopped_run_says_what_to_change_by_how_much_and_where_its_best_adapter_is(tmp_path: Path) -> None:
+def test_a_stopped_run_says_what_to_change_by_how_much_and_where_its_best_adapter_is(tmp_path):
     best = tmp_path / "checkpoints" / "best-30"
     best.mkdir(parents=True)
     (best / "score.json").write_text('{"step": 30, "eval_loss": 0.2}')
@@ -94,7 +93,7 @@ def test_a_stopped_run_says_what_to_change_by_how_much_and_where_its_best_adapte
         check_not_diverged(tmp_path)
 
 
-def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path: Path) -> None:
+def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path):
     state = TrainerState()
     fed(tmp_path, [0.69, 0.2], state)
     fed(tmp_path, [0.7, 0.69], state)  # which would be all that it knows, had it forgotten
@@ -103,9 +102,7 @@ def test_a_continued_run_is_stopped_where_an_undisturbed_one_is(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_run_of_nothing_but_overflows_is_stopped(
-    model: Path, tmp_path: Path, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_nothing_but_overflows_is_stopped(model, tmp_path, device, monkeypatch):
     plant(easy_items(8), monkeypatch)
     begin_fp16_at(2.0**120, device, monkeypatch)
     optimiser = {"mixed_precision": "fp16", "max_steps": 8, "per_device_batch_size": 2}
@@ -116,9 +113,7 @@ def test_a_run_of_nothing_but_overflows_is_stopped(
 
 
 @pytest.mark.slow
-def test_the_task_is_learnt_where_nothing_is_planted(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None
-) -> None:
+def test_the_task_is_learnt_where_nothing_is_planted(model, tmp_path, monkeypatch, one_thread):
     plant(easy_items(40), monkeypatch)
     run = train(easy_run(model, tmp_path, guard={"patience_steps": 20}, optimiser={"max_steps": 20}))
     assert (run / DONE_FILE).exists()
@@ -127,8 +122,8 @@ def test_the_task_is_learnt_where_nothing_is_planted(
 
 @pytest.mark.slow
 def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights_and_for_good(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    model, tmp_path, monkeypatch
+):
     optimiser = {"learning_rate": 1e30, "schedule": "constant"}
     config = tiny_run("sft", model, tmp_path, optimiser=optimiser, run={"save_steps": 1})
     says = r"step 2: the gradient is not finite; the step has not.*Lower optimiser\.learning_rate from 1e\+30 to 1e\+29"

@@ -1,7 +1,5 @@
 """A run that is killed or asked to stop continues to the same adapter, and the base is not asked again."""
 
-from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -19,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 N_STEPS = 4
 DROPOUT = {"r": 8, "alpha": 16, "dropout": 0.5}
-RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+RUNS = {
     "dpo": ("dpo", {}),
     "fp16": (
         "sft",
@@ -35,9 +33,7 @@ ON_CUDA = [pytest.param("cuda", name, marks=pytest.mark.gpu) for name in RUNS]
 
 
 @pytest.mark.parametrize(("device", "name"), [("cpu", "dpo"), ("cpu", "fp16"), *ON_CUDA], indirect=["device"])
-def test_a_killed_run_continues_to_the_same_losses_and_adapter(
-    device: str, name: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_continues_to_the_same_losses_and_adapter(device, name, model, tmp_path, monkeypatch):
     method, sections = RUNS[name]
     if name == "fp16":
         # Overflows at first, so that the scale is part of what continues: from 2^16 an H200 left out no step.
@@ -68,17 +64,15 @@ def test_a_killed_run_continues_to_the_same_losses_and_adapter(
 
 
 @pytest.fixture
-def stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def stop(tmp_path, monkeypatch):
     """The file that asks to stop; that of progress lies beside it."""
     monkeypatch.setenv(STOP_VARIABLE, str(tmp_path / "job.stop"))
     monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "job.progress"))
     return tmp_path / "job.stop"
 
 
-def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapter(
-    model: Path, tmp_path: Path, stop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sections: dict[str, Any] = {"optimiser": {"max_steps": 3}, "dev": {"n_items": 2, "every_steps": 3}}
+def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapter(model, tmp_path, stop, monkeypatch):
+    sections = {"optimiser": {"max_steps": 3}, "dev": {"n_items": 2, "every_steps": 3}}
     undisturbed = train(tiny_run("sft", model, tmp_path / "undisturbed", **sections))
     stop.with_suffix(".progress").unlink()
     config = tiny_run("sft", model, tmp_path / "stopped", **sections)
@@ -97,7 +91,7 @@ def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapte
     assert list(logged(run)) == [1, 2, 3]
 
 
-def test_checkpoints_that_a_kill_behind_the_last_file_has_left_are_deleted(run: Path, model: Path) -> None:
+def test_checkpoints_that_a_kill_behind_the_last_file_has_left_are_deleted(run, model):
     config = tiny_run("sft", model, run.parent, optimiser={"max_steps": 2, "learning_rate": 0.05})
     folder = folder_of(config)
     folder.parent.mkdir()

@@ -1,8 +1,5 @@
 """A merged checkpoint's card: what the run's files say, how to ask it, and nothing of this machine or any benchmark."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 import yaml
 
@@ -11,18 +8,18 @@ from tests.made.made_merges import made_merge
 from training.model_card import card_text
 
 
-def card_of(root: Path, **facts: Any) -> str:
+def card_of(root, **facts):
     unified = {"benchmarks": [{"dataset": "unified", "split": "train", "root": "/srv/somebody/data"}]}
     return card_text(
         *made_merge(root, **{"items": {"bbq": 300, "gpqa": 20, "amqa": 40}, "dialdefer": unified, **facts})
     )
 
 
-def front(card: str) -> dict[str, Any]:
+def front(card):
     return dict(yaml.safe_load(card.split("---\n")[1]))
 
 
-def section(card: str, title: str) -> str:
+def section(card, title):
     return card.split(f"## {title}\n")[1].partition("\n## ")[0]
 
 
@@ -34,16 +31,14 @@ def section(card: str, title: str) -> str:
         ("/srv/me/models/mine", {"checkpoint_hash": "abc123"}, None),
     ],
 )
-def test_the_base_is_named_by_its_hub_id_and_revision_or_by_its_hash(
-    name: str, trained: dict[str, str], base: str | None, tmp_path: Path
-) -> None:
+def test_the_base_is_named_by_its_hub_id_and_revision_or_by_its_hash(name, trained, base, tmp_path):
     card = card_of(tmp_path, model=name, provenance={"model": {"name": name, **trained}})
     assert front(card).get("base_model") == base
     assert "`abc123`" in section(card, "What it is")
     assert "/srv/me" not in card
 
 
-def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(tmp_path: Path) -> None:
+def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(tmp_path):
     card = card_of(tmp_path)
     assert front(card) == {
         "base_model": "HuggingFaceTB/SmolLM2-135M-Instruct",

@@ -1,9 +1,7 @@
 """The losses: each against its formula in plain numbers, its gradient against finite differences, laws, chance."""
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -25,8 +23,6 @@ from training.objectives import (
 )
 from training.reference import objective_for
 
-Rows = Sequence[Sequence[float]]
-
 # Four prompts with two answers: log-probabilities over the vocabulary, of the verdict and of EOS behind it.
 VERDICTS = [[-0.4, -1.3], [-2.0, -0.2], [-0.9, -0.7], [-3.1, -0.05]]
 ENDS = [[-0.1, -0.6], [-0.3, -0.02], [-1.5, -0.4], [-0.2, -0.9]]
@@ -42,7 +38,7 @@ WEIGHT = 0.7
 SHARES = [0.1, 0.2, 0.3, 0.4]  # unequal weights of the four losses, so that no error in one hides in the sum
 
 
-def answers(verdicts: Rows | torch.Tensor, ends: Rows | torch.Tensor | None = None, **others: Any) -> Answers:
+def answers(verdicts, ends=None, **others):
     """Answers of the prompts above where nothing else is said, in float64 or as the verdicts are."""
     dtype = verdicts.dtype if isinstance(verdicts, torch.Tensor) else torch.float64
     base = torch.tensor(REFERENCE_VERDICTS, dtype=dtype)
@@ -61,60 +57,59 @@ def answers(verdicts: Rows | torch.Tensor, ends: Rows | torch.Tensor | None = No
     )
 
 
-def log_softmax(logs: Sequence[float]) -> list[float]:
+def log_softmax(logs):
     total = math.log(sum(map(math.exp, logs)))
     return [log - total for log in logs]
 
 
-def sigmoid(x: float) -> float:
+def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-def kl(logs: Sequence[float], others: Sequence[float]) -> float:
+def kl(logs, others):
     return sum(math.exp(p) * (p - q) for p, q in zip(logs, others, strict=True))
 
 
-def plain_sft(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_sft(e, v, s, t):
     r = RIGHT[e]
     return -(v[e][r] + s[e][r]) / t
 
 
-def margin(e: int, v: Rows, s: Rows) -> float:
+def margin(e, v, s):
     r, w = RIGHT[e], 1 - RIGHT[e]
     return v[e][r] + s[e][r] - v[e][w] - s[e][w]
 
 
-def reference_margin(e: int, t: int) -> float:
+def reference_margin(e, t):
     return margin(e, REFERENCE_VERDICTS, REFERENCE_ENDS if t == 2 else ZEROS)
 
 
-def plain_dpo(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_dpo(e, v, s, t):
     return -math.log(sigmoid(BETA * (margin(e, v, s) - reference_margin(e, t))))
 
 
-def plain_label_free(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_label_free(e, v, s, t):
     (anchor,) = (a for a in range(4) if ANCHORS[a] and GROUPS[a] == GROUPS[e])
     return kl(log_softmax(REFERENCE_VERDICTS[anchor]), log_softmax(v[e]))
 
 
-def plain_label_free_hard(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_label_free_hard(e, v, s, t):
     (anchor,) = (a for a in range(4) if ANCHORS[a] and GROUPS[a] == GROUPS[e])
     preferred = max((0, 1), key=lambda k: REFERENCE_VERDICTS[anchor][k])
     return -log_softmax(v[e])[preferred]
 
 
-def plain_divergence(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_divergence(e, v, s, t):
     members = [log_softmax(v[m]) for m in range(4) if GROUPS[m] == GROUPS[e]]
     mean = [math.log(sum(math.exp(m[k]) for m in members) / len(members)) for k in (0, 1)]
     return kl(log_softmax(v[e]), mean)
 
 
-def plain_paired(e: int, v: Rows, s: Rows, t: int) -> float:
+def plain_paired(e, v, s, t):
     return plain_sft(e, v, s, t) + WEIGHT * plain_divergence(e, v, s, t)
 
 
-Plain = Callable[[int, Rows, Rows, int], float]
-LOSSES: dict[str, tuple[Callable[[Answers], torch.Tensor], Plain]] = {
+LOSSES = {
     "sft": (cross_entropy, plain_sft),
     "dpo": (lambda a: dpo(a, BETA), plain_dpo),
     "paired": (lambda a: paired(a, weight=WEIGHT), plain_paired),
@@ -126,7 +121,7 @@ LOSSES: dict[str, tuple[Callable[[Answers], torch.Tensor], Plain]] = {
 
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_loss_is_its_formula_and_its_gradient_the_slope(name: str, eos: bool) -> None:
+def test_a_loss_is_its_formula_and_its_gradient_the_slope(name, eos):
     loss, plain = LOSSES[name]
     verdicts = torch.tensor(VERDICTS, dtype=torch.float64, requires_grad=True)
     ends = torch.tensor(ENDS, dtype=torch.float64, requires_grad=True)
@@ -135,10 +130,10 @@ def test_a_loss_is_its_formula_and_its_gradient_the_slope(name: str, eos: bool) 
     assert found.tolist() == pytest.approx([plain(e, VERDICTS, all_ends, n_tokens) for e in range(4)], abs=1e-12)
     (found * torch.tensor(SHARES, dtype=torch.float64)).sum().backward()
 
-    def weighted(v: Rows, s: Rows) -> float:
+    def weighted(v, s):
         return sum(share * plain(e, v, s if eos else ZEROS, 2 if eos else 1) for e, share in enumerate(SHARES))
 
-    def slope(of_ends: bool, e: int, k: int, step: float = 1e-5) -> float:
+    def slope(of_ends, e, k, step=1e-05):
         values = []
         for signed in (step, -step):
             v, s = [list(row) for row in VERDICTS], [list(row) for row in ENDS]
@@ -146,7 +141,7 @@ def test_a_loss_is_its_formula_and_its_gradient_the_slope(name: str, eos: bool) 
             values.append(weighted(v, s))
         return (values[0] - values[1]) / (2 * step)
 
-    def slopes(of_ends: bool) -> list[list[float]]:
+    def slopes(of_ends):
         return [[slope(of_ends, e, k) for k in (0, 1)] for e in range(4)]
 
     torch.testing.assert_close(verdicts.grad, torch.tensor(slopes(False), dtype=torch.float64), atol=1e-8, rtol=0)
@@ -154,7 +149,7 @@ def test_a_loss_is_its_formula_and_its_gradient_the_slope(name: str, eos: bool) 
     torch.testing.assert_close(found, torch.tensor(slopes(True), dtype=torch.float64), atol=1e-8, rtol=0)
 
 
-def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands() -> None:
+def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands():
     rows = [[-1.0, -2.0, -0.7, -3.0], [-0.2, -4.0, -2.5, -2.2], [-1.4, -1.4, -1.3, -1.5], [-3.0, -0.1, -4.0, -5.0]]
     anchored = {"right": [2] * 4, "groups": [0] * 4, "anchors": [False, False, True, False]}
     judge = answers(rows, reference=rows, reference_verdicts=rows, **anchored)
@@ -165,7 +160,7 @@ def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_t
 
 
 @st.composite
-def group_of_prompts(draw: st.DrawFn) -> torch.Tensor:
+def group_of_prompts(draw):
     """(members, K) log-probabilities, of 1 to 4 members and 2 to 4 answers."""
     row = [st.floats(-30.0, 0.0)] * draw(st.integers(2, 4))
     rows = draw(st.lists(st.tuples(*row), min_size=1, max_size=4))
@@ -173,9 +168,7 @@ def group_of_prompts(draw: st.DrawFn) -> torch.Tensor:
 
 
 @given(group_of_prompts(), st.data())
-def test_the_label_free_target_is_the_mean_of_the_probabilities_that_the_base_gives_at_the_anchors(
-    base: torch.Tensor, data: st.DataObject
-) -> None:
+def test_the_label_free_target_is_the_mean_of_the_probabilities_that_the_base_gives_at_the_anchors(base, data):
     """Of two groups whose prompts alternate; the other group's anchors have no part in it."""
     is_anchor = data.draw(st.lists(st.booleans(), min_size=len(base), max_size=len(base)).filter(any))
     rows = torch.stack([base, base.flip(-1)], dim=1).flatten(0, 1)
@@ -195,14 +188,12 @@ def test_the_label_free_target_is_the_mean_of_the_probabilities_that_the_base_gi
     assert first - second < 1e-9 or torch.allclose(label_free(judge, hard=True), hard)
 
 
-def jensen_shannon(group: torch.Tensor) -> float:
+def jensen_shannon(group):
     return divergence_in_groups(group, torch.zeros(len(group), dtype=torch.long)).mean().item()
 
 
 @given(group_of_prompts())
-def test_the_divergence_is_0_exactly_where_all_members_agree_and_at_most_the_log_of_their_number(
-    group: torch.Tensor,
-) -> None:
+def test_the_divergence_is_0_exactly_where_all_members_agree_and_at_most_the_log_of_their_number(group):
     assert jensen_shannon(group) <= math.log(min(group.shape)) + 1e-12  # or of the answers', where those are fewer
     assert jensen_shannon(group[:1].expand(len(group), -1)) == pytest.approx(0, abs=1e-12)
     probabilities = group.softmax(-1)
@@ -216,9 +207,7 @@ def test_the_divergence_is_0_exactly_where_all_members_agree_and_at_most_the_log
     [([[0.0, -200.0], [-200.0, 0.0]], math.log(2)), ([[0.0, -200.0], [0.0, -150.0]], 0.0)],
     ids=["opposite", "alike"],
 )
-def test_the_divergence_of_certain_verdicts_is_finite_with_its_gradient(
-    verdicts: Sequence[Sequence[float]], expected: float
-) -> None:
+def test_the_divergence_of_certain_verdicts_is_finite_with_its_gradient(verdicts, expected):
     logs = torch.tensor(verdicts, requires_grad=True)  # float32, where exp(-200) is 0
     losses = divergence_in_groups(logs, torch.tensor([0, 0]))
     losses.sum().backward()
@@ -238,9 +227,7 @@ def test_the_divergence_of_certain_verdicts_is_finite_with_its_gradient(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_config_gets_its_loss_with_its_numbers(
-    method: str, keys: dict[str, Any], expected: Callable[[Answers], torch.Tensor]
-) -> None:
+def test_a_config_gets_its_loss_with_its_numbers(method, keys, expected):
     objective = objective_of(tiny_run(method, optimiser={"batch_by": "item"}, **keys))
     judge = answers(VERDICTS, ENDS)
     torch.testing.assert_close(objective.loss(judge), expected(judge))
@@ -248,13 +235,11 @@ def test_a_config_gets_its_loss_with_its_numbers(
 
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
 @pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_margin_takes_off_it(
-    method: str, eos: bool
-) -> None:
+def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_margin_takes_off_it(method, eos):
     objective = objective_of(tiny_run(method, examples={"loss_on_eos": eos}))
     coin = [[math.log(0.5)] * 2] * 4
 
-    def loss(gain: float) -> float:
+    def loss(gain):
         """Of judges with that margin, in nats, for the right answer."""
         verdicts = torch.tensor(coin, dtype=torch.float64)
         verdicts[torch.arange(4), torch.tensor(RIGHT)] += gain
@@ -267,7 +252,7 @@ def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_mar
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
-def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself(hard: bool) -> None:
+def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself(hard):
     for c1, c2, worst in ((3.0, 2.9, "coin"), (0.1, -3.0, "base")):
         rows = [[c1 / 2, -c1 / 2], [c2 / 2, -c2 / 2]]
         base = answers(rows, reference_verdicts=rows, groups=[0, 0], anchors=[True, False], right=[0, 0])
@@ -277,7 +262,7 @@ def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself(h
 
 
 @st.composite
-def unequal_groups(draw: st.DrawFn) -> list[list[list[float]]]:
+def unequal_groups(draw):
     """Groups of prompts, each group with its own number of answers: log-probabilities."""
     groups = []
     for n_choices in draw(st.lists(st.integers(2, 6), min_size=2, max_size=4)):
@@ -286,7 +271,7 @@ def unequal_groups(draw: st.DrawFn) -> list[list[list[float]]]:
     return groups
 
 
-def in_groups(verdicts: torch.Tensor, numbers: list[int], base: torch.Tensor) -> Answers:
+def in_groups(verdicts, numbers, base):
     """Right is each prompt's second answer, the anchor each group's first prompt."""
     anchors = [place == 0 or numbers[place - 1] != number for place, number in enumerate(numbers)]
     keys = {"right": [1] * len(numbers), "groups": numbers, "anchors": anchors}
@@ -295,9 +280,7 @@ def in_groups(verdicts: torch.Tensor, numbers: list[int], base: torch.Tensor) ->
 
 @pytest.mark.parametrize("name", ["sft", "divergence", "label_free", "label_free, hard"])
 @given(groups=unequal_groups(), dtype=st.sampled_from([torch.float32, torch.float64]))
-def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alone(
-    name: str, groups: list[list[list[float]]], dtype: torch.dtype
-) -> None:
+def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alone(name, groups, dtype):
     loss, at = LOSSES[name][0], 0
     rows = [row for group in groups for row in group]
     numbers = [number for number, group in enumerate(groups) for _ in group]
@@ -317,13 +300,13 @@ def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alon
         at += len(group)
 
 
-def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_of_their_own() -> None:
+def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_of_their_own():
     examples = [example for group in TALKS for example in group]
     objective = objective_for(tiny_run(study="narrator"), examples, None)
     coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in examples]).double()
     right = [e.right for e in examples]
 
-    def loss(gain: float) -> float:
+    def loss(gain):
         verdicts = coin.clone()
         verdicts[torch.arange(len(right)), torch.tensor(right)] += gain
         return (

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ METHODS_AND_KINDS = [
     pytest.param("paired", "fsdp", marks=pytest.mark.campaign),
 ]
 SAVED = 2  # steps between two checkpoints
-METHODS: dict[str, dict[str, Any]] = {
+METHODS = {
     # 9 items in batches of 4: the last step has 3, which two processes share as 1 and 2.
     "paired": {
         "n_items": 12,
@@ -54,12 +54,12 @@ class Run(NamedTuple):
     folder: Path
 
     @property
-    def log(self) -> str:
+    def log(self):
         """The end of what it printed."""
         return Path(f"{self.file}.log").read_text()[-4000:]
 
 
-def write(method: str, n: int, model: Path, folder: Path) -> Run:
+def write(method, n, model, folder):
     """The config of a method's run by n processes, of one effective batch whatever n."""
     sections = {key: value for key, value in METHODS[method].items() if key not in ("n_items", "optimiser")}
     config = tiny_run(
@@ -83,12 +83,12 @@ def write(method: str, n: int, model: Path, folder: Path) -> Run:
 
 
 @pytest.fixture(scope="module")
-def trained(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def trained(model, tmp_path_factory):
     """A method's finished run by one process ("one") or by two of a kind, each trained once."""
     place = tmp_path_factory.mktemp("runs")
 
     @cache
-    def get(method: str, kind: str) -> Run:
+    def get(method, kind):
         n = 1 if kind == "one" else 2
         run = write(method, n, model, place / kind)
         assert launched(run.file, CONFIGS / "accelerate" / KINDS[kind], n) == [0] * n, run.log
@@ -98,7 +98,7 @@ def trained(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize(("method", "kind"), METHODS_AND_KINDS)
-def test_two_processes_go_the_way_of_one(method: str, kind: str, trained: Any) -> None:
+def test_two_processes_go_the_way_of_one(method, kind, trained):
     one, two = trained(method, "one"), trained(method, kind)
     for name in ("loss", "eval_loss", "accuracy", "eval_accuracy", "learning_rate"):
         assert logged(two.folder, name) == pytest.approx(logged(one.folder, name), rel=1e-5, abs=1e-6), name
@@ -112,7 +112,7 @@ def test_two_processes_go_the_way_of_one(method: str, kind: str, trained: Any) -
     assert [facts["n_processes"] for facts in done] == [1, 2]
 
 
-def test_both_processes_ask_for_the_reference(trained: Any) -> None:
+def test_both_processes_ask_for_the_reference(trained):
     one, two = (trained("dpo", kind).folder.parents[1] / "reference" for kind in ("one", "fsdp"))
     (alone,), (together,) = ([*folder.iterdir()] for folder in (one, two))
     assert alone.name == together.name
@@ -125,9 +125,7 @@ def test_both_processes_ask_for_the_reference(trained: Any) -> None:
 
 
 @pytest.mark.campaign
-def test_a_killed_run_of_sharded_weights_continues_to_the_same_adapter(
-    trained: Any, model: Path, tmp_path: Path
-) -> None:
+def test_a_killed_run_of_sharded_weights_continues_to_the_same_adapter(trained, model, tmp_path):
     calm = trained("dpo", "fsdp")
     run = write("dpo", 2, model, tmp_path)
     file = ROOT / FSDP_FILE
@@ -144,14 +142,14 @@ LAUNCHERS = sorted((CONFIGS / "accelerate").glob("*.yaml"))
 BF16 = {"mixed_precision": "bf16"}
 
 
-def launch_with(monkeypatch: pytest.MonkeyPatch, file: Path, n: int = 2) -> None:
+def launch_with(monkeypatch, file, n=2):
     """As in a process that `accelerate launch --config_file FILE` has started."""
     for name, value in accelerate_variables(file, n, 29500, ["--main_process_ip", "localhost"]).items():
         monkeypatch.setenv(name, value)
 
 
 @pytest.mark.parametrize("file", LAUNCHERS, ids=lambda path: path.stem)
-def test_every_accelerate_config_launches_what_its_name_says(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_accelerate_config_launches_what_its_name_says(file, monkeypatch):
     launch_with(monkeypatch, file, 1 if file.stem in ("cpu", "one-gpu") else 2)
     assert is_sharded() == (file.stem == "fsdp-qlora")
     check_sharding(tiny_run(optimiser=BF16))
@@ -170,8 +168,8 @@ def test_every_accelerate_config_launches_what_its_name_says(file: Path, monkeyp
     ],
 )
 def test_what_would_be_trained_wrongly_is_refused_where_weights_are_sharded(
-    changed: dict[str, Any], precision: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    changed, precision, message, monkeypatch, tmp_path
+):
     run = tiny_run(optimiser={"mixed_precision": precision})
     check_sharding(run)
     tree = yaml.safe_load((ROOT / FSDP_FILE).read_text())
@@ -183,7 +181,7 @@ def test_what_would_be_trained_wrongly_is_refused_where_weights_are_sharded(
         check_sharding(run)
 
 
-def test_a_launch_that_would_not_shard_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launch_that_would_not_shard_is_refused(monkeypatch):
     """accelerate trains with DDP where FSDP was asked for and there is no GPU, without a word."""
     launch_with(monkeypatch, ROOT / FSDP_FILE)
     accelerator = SimpleNamespace(distributed_type=DistributedType.MULTI_CPU, state=None)
@@ -191,7 +189,7 @@ def test_a_launch_that_would_not_shard_is_refused(monkeypatch: pytest.MonkeyPatc
         prepare_sharding(SimpleNamespace(accelerator=accelerator), tiny_run())
 
 
-def test_four_bit_weights_are_packed_in_the_dtype_that_fsdp_computes_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_bit_weights_are_packed_in_the_dtype_that_fsdp_computes_in(monkeypatch):
     in_bf16, plain = tiny_run(optimiser=BF16), tiny_run(optimiser={"mixed_precision": "no"})
     assert storage_dtype(in_bf16) == torch.uint8
     launch_with(monkeypatch, ROOT / FSDP_FILE)

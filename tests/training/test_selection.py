@@ -1,8 +1,6 @@
 """Choosing the checkpoint by a dev split of its own: never trained on, without effect on what is trained."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -21,7 +19,7 @@ from training.trainer import VerdictTrainer
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+def same(one, other):
     """Up to rounding: with several threads, sums come out as memory happens to lie (test_interruptions has one)."""
     return one.keys() == other.keys() and all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)
 
@@ -37,31 +35,29 @@ def test_dev_items_are_never_trained_on_under_any_name():
     assert len({item.item_id.removeprefix("again-") for item in held}) == 15
 
 
-def run_of(model: Path, root: Path, **dev: Any) -> Any:
+def run_of(model, root, **dev):
     """A run with dropout on easy items, 6 of them in its dev split."""
     keys = {"n_items": 6, "every_steps": 2, **dev}
     lora = {"r": 4, "alpha": 8, "dropout": 0.1}
     return easy_run(model, root, dev=keys, lora=lora, optimiser={"max_steps": 12, "per_device_batch_size": 4})
 
 
-def shape(patch: pytest.MonkeyPatch) -> None:
+def shape(patch):
     """Have evaluations find these losses, whatever a model of two layers learns: a best one between others."""
     original = VerdictTrainer.dev_measures
 
-    def shaped(self: VerdictTrainer) -> dict[str, float]:
+    def shaped(self):
         return {**original(self), "eval_loss": {2: 3.0, 4: 1.0, 6: 2.0}[self.state.global_step]}
 
     patch.setattr(VerdictTrainer, "dev_measures", shaped)
 
 
 @pytest.mark.slow
-def test_the_run_ends_with_the_weights_of_the_best_evaluation(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: dict[int, dict[str, torch.Tensor]] = {}
+def test_the_run_ends_with_the_weights_of_the_best_evaluation(model, tmp_path, monkeypatch):
+    seen = {}
     original = Selection.on_evaluate
 
-    def note(self: Selection, args: Any, state: Any, control: Any, **more: Any) -> None:
+    def note(self, args, state, control, **more):
         weights = {name: tensor.detach().clone() for name, tensor in trainable(self.trainer.model)}
         seen[state.global_step] = {name.replace(".default.", "."): tensor for name, tensor in weights.items()}
         original(self, args, state, control, **more)
@@ -78,9 +74,7 @@ def test_the_run_ends_with_the_weights_of_the_best_evaluation(
 
 
 @pytest.mark.slow
-def test_evaluations_do_not_change_what_is_trained(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluations_do_not_change_what_is_trained(model, tmp_path, monkeypatch):
     plant(easy_items(8), monkeypatch)
     # Without a cache DPO asks the base in between, with the adapter off and dropout in its way.
     sections = {"lora": {"r": 4, "alpha": 8, "dropout": 0.1}, "precompute_reference": False}

@@ -2,13 +2,10 @@
 
 import logging
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from peft import get_peft_model
-from torch import Tensor
 
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.run_directory import DONE_FILE, ITEMS_FILE, read_json
@@ -24,9 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_a_run_leaves_adapter_metrics_provenance_and_done(
-    method: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_leaves_adapter_metrics_provenance_and_done(method, model, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(logging.getLogger("transformers"), "level", logging.ERROR)  # as the command sets it
     run = train(tiny_run(method, model, tmp_path, optimiser={"warmup_ratio": 0.5}))
     assert "'train_runtime'" not in capsys.readouterr().out, "transformers prints its logs"
@@ -53,9 +48,7 @@ def test_a_run_leaves_adapter_metrics_provenance_and_done(
     assert all(torch.count_nonzero(tensor) for tensor in first_layer), "the first layer has learnt nothing"
 
 
-def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(model, tmp_path, monkeypatch):
     config = tiny_run("sft", model, tmp_path, optimiser={"max_steps": 1})
     run = inputs_of(config)
     with open_training(config, run):
@@ -76,23 +69,23 @@ def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(
         ({"optimiser": {"max_steps": None, "epochs": 0.001}}, "make no step"),
     ],
 )
-def test_a_run_that_is_refused_leaves_no_folder(changes: Any, says: str, model: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_refused_leaves_no_folder(changes, says, model, tmp_path):
     with pytest.raises(ConfigError, match=says):
         train(tiny_run("sft", model, tmp_path, **changes))
     assert [*tmp_path.iterdir()] == []
 
 
-def test_an_adapter_on_tied_embeddings_is_refused_also_without_weights(tmp_path: Path) -> None:
+def test_an_adapter_on_tied_embeddings_is_refused_also_without_weights(tmp_path):
     folder = tiny_model(tmp_path / "model", "gemma3")
     for base in (load_base(folder, QuantisationConfig()), skeleton(folder, None)):
         with pytest.raises(ConfigError, match=r"lora\.target_modules: lm_head shares its weight with another layer"):
             lora_config(LoraSettings(target_modules=("q_proj", "lm_head")), base)
 
 
-def test_an_evaluation_does_not_change_the_gradients_behind_it(model: Path) -> None:
+def test_an_evaluation_does_not_change_the_gradients_behind_it(model):
     """bitsandbytes would pack the weights of a 4-bit base for inference, which then pass no gradient on."""
 
-    def gradients(evaluates: bool) -> dict[str, Tensor]:
+    def gradients(evaluates):
         base = load_base(model, QuantisationConfig())
         judge = as_trained(get_peft_model(base, lora_config(LoraSettings(r=4, dropout=0.0), base)), tiny_run())
         ids = torch.arange(24, device=judge.device).reshape(2, 12)
@@ -112,10 +105,8 @@ def test_an_evaluation_does_not_change_the_gradients_behind_it(model: Path) -> N
 FULL = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
-def test_memory_that_runs_short_is_told_with_what_helps(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any) -> None:
+def test_memory_that_runs_short_is_told_with_what_helps(model, tmp_path, monkeypatch):
+    def fail(*_):
         raise FULL
 
     monkeypatch.setattr(trainer, "answers_of", fail)
@@ -123,13 +114,13 @@ def test_memory_that_runs_short_is_told_with_what_helps(
         train(tiny_run("sft", model, tmp_path))
 
 
-def test_the_base_is_asked_about_no_more_than_is_trained_on(model: Path, tmp_path: Path) -> None:
+def test_the_base_is_asked_about_no_more_than_is_trained_on(model, tmp_path):
     train(tiny_run("label_free", model, tmp_path, optimiser={"batch_by": "item", "max_steps": 2}))
     (shard,) = (tmp_path / "reference").glob("*/*.jsonl")
     assert len(shard.read_text().splitlines()) == 2 * 4, "of 8 items under 4 conditions two"
 
 
-def test_dropout_leaves_out_what_it_draws_and_makes_up_for_it(model: Path) -> None:
+def test_dropout_leaves_out_what_it_draws_and_makes_up_for_it(model):
     """Output and gradients are those of PEFT's sum over the same draws, which leave out a tenth of all numbers."""
     base = load_base(model, QuantisationConfig(kind="none", compute_dtype="float32"))
     judge = as_trained(get_peft_model(base, lora_config(LoraSettings(r=4, alpha=8, dropout=0.1), base)), tiny_run())

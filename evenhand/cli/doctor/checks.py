@@ -4,7 +4,7 @@ import shutil
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 MARKS = {"ok": "✓", "wrong": "✗", "unknown": "?"}
@@ -25,9 +25,8 @@ class Check:
 class Examined:
     """What was found out about one config."""
 
-    kind: str  # "sampling", "training", "serving"
+    kind: str  # "sampling" or "training"; "" for what is neither
     checks: list[Check]
-    owed: Mapping[str, float] = field(default_factory=dict)  # model still to be downloaded → bytes, where known
 
 
 def ok(subject: str, says: str) -> Check:

@@ -19,15 +19,14 @@ def main(argv: Sequence[str]) -> None:
     """
     parser = command_parser("doctor", main, "example: evenhand doctor qwen2.5-7b-margin qwen2.5-7b-sft")
     parser.add_argument(
-        "configs", nargs="*", metavar="CONFIG [key=value ...]", help="of sampling, training or serving, with overrides"
+        "configs", nargs="*", metavar="CONFIG [key=value ...]", help="of sampling or training, with overrides"
     )
     parser.add_argument(
         "--gpu", metavar="NAME", help="what jobs will compute on, where this machine has no GPU, such as a100-40gb"
     )
     options = parser.parse_intermixed_args(argv)
     reports = {" ".join(config): examined(config, options.gpu) for config in by_config(options.configs)}
-    downloads = {name: n_bytes for report in reports.values() for name, n_bytes in report.owed.items()}
-    machine = machine_checks(options.gpu, sum(downloads.values()))
+    machine = machine_checks(options.gpu)
     checks = [*machine, *(check for report in reports.values() for check in report.checks)]
     say(printed(machine, reports))  # a server's words may stand in it
     if any(check.state == "wrong" for check in checks):
@@ -38,8 +37,8 @@ def examined(words: Sequence[str], named_gpu: str | None) -> Examined:
     """The checks of one config, or why it is not a config."""
     try:
         tree = config_tree(words)
-        if "distributed_type" in tree:
-            check = unknown("config", "for `accelerate launch`: says nothing of model and data")
+        if "distributed_type" in tree or isinstance(tree.get("model"), str):
+            check = unknown("config", "for `accelerate launch` or `vllm serve`: not looked at")
             return Examined(kind="", checks=[check])
         if "method" in tree or "optimiser" in tree:
             from evenhand.cli.doctor.training import examine

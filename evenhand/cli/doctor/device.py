@@ -47,17 +47,11 @@ def device_for(dtype: str, named: str | None) -> Device:
 
 def gpu_device(name: str, dtype: str, *, memory_gib: float | None = None, is_here: bool = False) -> Device:
     """A GPU by its name; one that is not in the table has no speed."""
-    device = Device(name=name, is_gpu=True, is_here=is_here, memory_gib=memory_gib)
-    if (key := sheet_of(name, memory_gib)) is None:
-        return device
-    half, single, sheet_gib = SHEETS[key]
-    return Device(
-        name=name,
-        is_gpu=True,
-        is_here=is_here,
-        memory_gib=memory_gib or sheet_gib,
-        flops=(single if dtype == "float32" else half) * 1e12,
-    )
+    key, flops = sheet_of(name, memory_gib), None
+    if key is not None:
+        half, single, sheet_gib = SHEETS[key]
+        memory_gib, flops = memory_gib or sheet_gib, (single if dtype == "float32" else half) * 1e12
+    return Device(name=name, is_gpu=True, is_here=is_here, memory_gib=memory_gib, flops=flops)
 
 
 def sheet_of(name: str, memory_gib: float | None = None) -> str | None:

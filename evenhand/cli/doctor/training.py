@@ -26,9 +26,6 @@ from training.shortage import less_memory
 
 N_STATES = 3  # of a checkpoint: a weight and Adam's two moments
 PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the allocator wastes; on a CPU the libraries
-MERGE_ROOM_GIB = (
-    8.0  # of each GPU, beside weights: the context, and a forward pass of training.reference.AT_ONCE tokens
-)
 N_DRAWN = 64  # units whose tokens are counted
 
 
@@ -39,7 +36,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     other_layers = sorted(set(config.lora.target_modules) - set(PROJECTIONS))
     size = None if other_layers else model.size
     states = N_STATES * n_lora(config, size) * ITEM_BYTES[config.lora.dtype] if size else 0
-    room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1), "checkpoints")
+    room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1))
     data, data_check = loaded(config)
     checks = [room, data_check, *model.checks]
     count, device = None, device_for(computing_dtype(config), named_gpu)
@@ -62,9 +59,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         parts = memory_parts(config, size, count or longest_batch(config), device)
         checks.append(memory_check(device, parts, less_memory(config)))
         checks.append(time_check(device, flops, n_gpus))
-        if device.is_gpu:
-            checks.append(merge_check(config, size, device))
-    return Examined(kind="training", checks=checks, owed=model.owed)
+    return Examined(kind="training", checks=checks)
 
 
 def refusals(config: AnyRun, folder: Path) -> Iterator[Check]:
@@ -186,19 +181,6 @@ def memory_parts(config: AnyRun, size: ModelSize, count: ExampleCount, device: D
         "logits": count.n_scored * size.vocabulary * (item + 3 * 4),
     }
     return {name: n / GIB for name, n in parts.items()} | {"other": PROCESS_GIB[device.is_gpu]}
-
-
-def merge_check(config: AnyRun, size: ModelSize, device: Device) -> Check:
-    """What the check of a merge takes of the GPUs it is spread over: base + adapter, then the merged model."""
-    held, dtype = config.quantisation, config.quantisation.compute_dtype
-    is_nf4 = held.kind == "nf4" and held.weights == "nf4"
-    base = size.nf4_bytes(dtype, double_quant=held.double_quant) if is_nf4 else size.weight_bytes(dtype)
-    largest = max(base + n_lora(config, size) * 4, size.weight_bytes(dtype)) / GIB
-    says = f"{largest:.1f} GiB to check what was merged"
-    if device.memory_gib is None:
-        return unknown(f"merge, {device.name}", says)
-    n_gpus = math.ceil(largest / (device.memory_gib - MERGE_ROOM_GIB))
-    return ok(f"merge, {device.name}", f"{says}: MERGE_GPUS={n_gpus}")
 
 
 def step_flops(config: AnyRun, size: ModelSize, count: ExampleCount) -> float:

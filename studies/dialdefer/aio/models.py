@@ -1,4 +1,4 @@
-"""The stages that ask a model behind an OpenAI-compatible server: `transcribe` (B.1.3) and `label` (B.2, B.3).
+"""The stage `transcribe`, which asks a vision model behind an OpenAI-compatible server (B.1.3).
 
 Images are held in memory alone: none is written to a file. A post whose question fails for good is left for the next
 call; when many fail in a row, the stage ends. The `openai` client repeats what may pass: 429, 5xx, broken connections.
@@ -7,26 +7,25 @@ call; when many fail in a row, the stage ends. The `openai` client repeats what 
 import base64
 import io
 import os
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 from tqdm import tqdm
 
 from evenhand.errors import ConfigError, ModelError
+from evenhand.files import shipped_yaml
+from evenhand.records import digest
 from evenhand.terminal import say
-from studies.dialdefer.aio.folder import POSTS, PROMPTS, READINGS, TRANSCRIPTS, RawFolder
-from studies.dialdefer.aio.pii import redact
-from studies.dialdefer.aio.replies import SWAPPED, dialogue, neutral, object_in, pattern_label, transcript_in, unfit
+from studies.dialdefer.aio.folder import POSTS, TRANSCRIPTS, RawFolder
+from studies.dialdefer.aio.replies import transcript_in
 
 TRANSCRIPT_TOKENS = 4096  # 37 turns of chat take some 1,000
-LABEL_TOKENS, NEUTRAL_TOKENS, RELATIONSHIP_TOKENS = 200, 4096, 60
-SURE = 0.7  # a model's label below this confidence is for people to check; ours
-LONGEST_RELATIONSHIP = 40  # characters
+PROMPT: str = shipped_yaml(Path(__file__).with_name("prompts.yaml"))["transcription"]
 TIMEOUT_S, MAX_RETRIES = 600.0, 6
 FAILURES_IN_A_ROW = 8
 MOST_BYTES = 20 * 2**20  # of an image
@@ -56,8 +55,8 @@ class Model:
         key = os.environ.get(self.key_variable) or "none"
         self.client = OpenAI(base_url=self.address, api_key=key, timeout=TIMEOUT_S, max_retries=MAX_RETRIES)
 
-    def ask(self, content: str | list[dict[str, Any]], max_tokens: int) -> tuple[str, bool]:
-        """(the greedy reply to one user message, whether it was cut off at max_tokens).
+    def ask(self, content: list[dict[str, Any]]) -> tuple[str, bool]:
+        """(the greedy reply to one user message, whether it was cut off at TRANSCRIPT_TOKENS).
 
         Raises Unanswered, and ConfigError or ModelError where every question would fail.
         """
@@ -68,7 +67,7 @@ class Model:
                 model=self.name,
                 messages=[{"role": "user", "content": content}],
                 temperature=0.0,
-                max_tokens=max_tokens,
+                max_tokens=TRANSCRIPT_TOKENS,
             )
         except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError):
             problem = f"knows no model '{self.name}', refuses the key in {self.key_variable}, or lacks /v1"
@@ -80,13 +79,13 @@ class Model:
             raise Unanswered("reply without text")
         return choice.message.content, choice.finish_reason == "length"
 
-    def for_each(self, ids: Sequence[str], work: Callable[[str], None], doing: str) -> int:
+    def for_each(self, ids: Sequence[str], work: Callable[[str], None]) -> int:
         """Do the work for every post, `concurrency` at a time; how many got no answer. Raises ModelError."""
         n_failed, n_in_a_row = 0, 0
         with ThreadPoolExecutor(self.concurrency) as pool:
             futures = {pool.submit(work, post_id): post_id for post_id in ids}
             try:
-                for done in tqdm(as_completed(futures), total=len(ids), desc=doing, unit="post", disable=None):
+                for done in tqdm(as_completed(futures), total=len(ids), desc="transcribe", unit="post", disable=None):
                     if (reason := done.exception()) is None:
                         n_in_a_row = 0
                         continue
@@ -94,7 +93,7 @@ class Model:
                         raise reason
                     n_failed, n_in_a_row = n_failed + 1, n_in_a_row + 1
                     problem = f"no answer ({reason}); it is asked again by the next call"
-                    say(f"{doing}: {futures[done]}: {problem}", sys.stderr)
+                    say(f"transcribe: {futures[done]}: {problem}", sys.stderr)
                     if n_in_a_row >= max(FAILURES_IN_A_ROW, self.concurrency):
                         raise ModelError(
                             f"{self.address}: {n_in_a_row} posts in a row got no answer, the last one '{reason}'. "
@@ -105,11 +104,11 @@ class Model:
         return n_failed
 
 
-def transcribe(folder: RawFolder, model: Model) -> int:
+def transcribe(folder: RawFolder, model: Model, ids: Iterable[str]) -> int:
     """Transcribe the posts that have no transcript yet; how many got no answer."""
-    owed = folder.owed(TRANSCRIPTS, (post_id for post_id, _ in folder.kept(POSTS)))
+    owed = folder.owed(TRANSCRIPTS, POSTS, ids)
     if owed:
-        folder.begin("transcribe", model.name)
+        folder.begin(model=model.name, prompt=digest(PROMPT, 12))
 
     def work(post_id: str) -> None:
         try:
@@ -117,13 +116,13 @@ def transcribe(folder: RawFolder, model: Model) -> int:
         except BrokenImage as reason:
             folder.write(TRANSCRIPTS, post_id, {"dropped": str(reason)})
             return
-        parts: list[dict[str, Any]] = [{"type": "text", "text": PROMPTS["transcription"]}]
+        parts: list[dict[str, Any]] = [{"type": "text", "text": PROMPT}]
         parts += [{"type": "image_url", "image_url": {"url": image}} for image in images]
-        reply, is_cut = model.ask(parts, TRANSCRIPT_TOKENS)
+        reply, is_cut = model.ask(parts)
         cut = {"dropped": f"transcript of more than {TRANSCRIPT_TOKENS} tokens"}
         folder.write(TRANSCRIPTS, post_id, cut if is_cut else transcript_in(reply))
 
-    return model.for_each(owed, work, "transcribe")
+    return model.for_each(owed, work)
 
 
 def image_at(url: str) -> str:
@@ -155,53 +154,3 @@ def image_at(url: str) -> str:
     encoded = io.BytesIO()
     pixels.save(encoded, "PNG")
     return f"data:image/png;base64,{base64.b64encode(encoded.getvalue()).decode()}"
-
-
-def label(folder: RawFolder, model: Model) -> int:
-    """Verdict, neutral context and relationship of the posts that have none yet; how many got no answer."""
-    fit = [post_id for post_id, transcript in folder.kept(TRANSCRIPTS) if not unfit(transcript["turns"])]
-    owed = folder.owed(READINGS, fit)
-    if owed:
-        folder.begin("label", model.name)
-
-    def work(post_id: str) -> None:
-        post, transcript = folder.read(POSTS, post_id), folder.read(TRANSCRIPTS, post_id)
-        verdict, doubts = verdict_of(post, model)
-        text = "\n\n".join(filter(None, (post["title"], post["body"])))
-        rewritten, is_cut = model.ask(filled("neutral", text=text), NEUTRAL_TOKENS)
-        context, held = neutral(redact(rewritten))
-        prompt = filled("relationship", text=text, dialogue=dialogue(transcript["turns"]))
-        poster, relationship = roles_in(model.ask(prompt, RELATIONSHIP_TOKENS)[0])
-        doubts = [*doubts, *(["context cut off"] if is_cut else [])]
-        record = {"label": verdict, "doubts": doubts, "context": context, "poster": poster}
-        folder.write(READINGS, post_id, {**record, "relationship": relationship, "held": held})
-
-    return model.for_each(owed, work, "label")
-
-
-def verdict_of(post: dict[str, Any], model: Model) -> tuple[str, Sequence[str]]:
-    """(label, doubts) of the first of the three best comments that gives one: by a pattern, else by the model."""
-    for comment in post["comments"]:
-        if by_pattern := pattern_label(comment["text"]):
-            return by_pattern
-        body = post["body"][: PROMPTS["body_characters"]]
-        prompt = filled("label", title=post["title"], body_truncated=body, comment=comment["text"])
-        answer = object_in(model.ask(prompt, LABEL_TOKENS)[0])
-        confidence = answer.get("confidence")
-        if answer.get("label") in ("OR", "NOR"):
-            is_sure = isinstance(confidence, int | float) and SURE <= confidence <= 1
-            return answer["label"], [] if is_sure else [f"confidence {confidence}"]
-    return "", []
-
-
-def roles_in(reply: str) -> tuple[str | None, str]:
-    """(the speaker who wrote the post, who the other is to them: a short noun in lower case, redacted)."""
-    roles = object_in(reply)
-    poster, noun = (str(roles.get(key, "")) for key in ("poster", "relationship"))
-    short = " ".join(redact(noun).split()).lower()
-    return poster if poster in SWAPPED else None, short if 0 < len(short) <= LONGEST_RELATIONSHIP else "unknown"
-
-
-def filled(prompt: str, **texts: str) -> str:
-    """A prompt with texts in its places. Braces of the prompt's own JSON, and of a text, stay as they are."""
-    return re.sub(r"\{(\w+)\}", lambda match: texts[match[1]], PROMPTS[prompt])

@@ -7,7 +7,7 @@ the beginning of a sentence, and what is spelled to be hidden. People check ever
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 
@@ -24,12 +24,10 @@ patterns_of = partial(patterns_in, PATTERNS, mark=re.escape(MARK))  # a section 
 PII = patterns_of("pii")
 
 
-def redact(text: str, handles: Iterable[str] = ()) -> str:
-    """The text with personal information masked. handles: user names known to occur, such as a thread's authors."""
+def redact(text: str) -> str:
+    """The text with personal information masked."""
     text = PII["any_mark"].sub(MARK, text)
-    escaped = [re.escape(name) for name in handles if len(name) >= 3]
-    authors = [re.compile(rf"(?<!\w)@?(?:{'|'.join(escaped)})(?!\w)", re.IGNORECASE)] if escaped else []
-    for pattern in (PII["email"], PII["link"], PII["iban"], *authors, PII["handles"]):
+    for pattern in (PII["email"], PII["link"], PII["iban"], PII["handles"]):
         text = pattern.sub(MARK, text)
     text = PII["labelled"].sub(rf"\1{MARK}", PII["birth"].sub(rf"\1{MARK}", text))
     text = without_telephones(PII["spelled"].sub(MARK, PII["number"].sub(MARK, text)))

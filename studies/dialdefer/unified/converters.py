@@ -5,8 +5,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from evenhand.data_files import csv_records, line_records, opened
+from evenhand.data_files import rows as json_records
 from evenhand.errors import DataError
-from evenhand.sources.raw_files import csv_records, json_records, line_records, opened
 from evenhand.sources.record_fields import Record, is_number, shown
 from studies.dialdefer.archives import first_present, tar_member, zip_member
 from studies.dialdefer.records import BENCHMARK, INCORRECT_ANSWERS, Item

@@ -1,8 +1,5 @@
 """Agreement with people, by hand and by scikit-learn."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -10,24 +7,22 @@ from sklearn.metrics import cohen_kappa_score
 
 from eval.annotation.agreement import kappa, kappa_of, scores_of
 from eval.annotation.labels import read_labels
-from eval.annotation.tasks import Task
-from eval.estimates.estimate import Estimate
 from tests.made.made_annotation import item, label_file, task
 
 
-def figures(tmp_path: Path, task: Task, *people: dict[str, str]) -> dict[tuple[str, ...], Estimate]:
-    """(measure, person, against[, judge says, person says]) → figure; people: unit of an item → answer, if any."""
+def figures(tmp_path, task, *people):
+    """(measure, person, against) → figure; people: unit of an item → answer, if any."""
     files = [
         label_file(tmp_path / f"p{n}.csv", task, lambda item, answers=answers: answers.get(item.unit, ""))
         for n, answers in enumerate(people)
     ]
     return {
         (score.measure, *(str(value) for name, value in score.setting.items() if name != "what")): score.estimate
-        for score in scores_of(read_labels(files, {task.name: task}))
+        for score in scores_of(read_labels(files, {task.name: task}), {task.name: task})
     }
 
 
-def made(judge: str, person: str, **keys: Any) -> tuple[Task, dict[str, str]]:
+def made(judge, person, **keys):
     """Words of letters, y, n or - for no label, one an item: what the judge says, and what a person does."""
     words = {"y": "yes", "n": "no"}
     items = [item(n, words[letter]) for n, letter in enumerate(judge)]
@@ -36,7 +31,7 @@ def made(judge: str, person: str, **keys: Any) -> tuple[Task, dict[str, str]]:
     }
 
 
-def test_a_lenient_judge_by_hand(tmp_path: Path):
+def test_a_lenient_judge_by_hand(tmp_path):
     asked, first = made("yyyyynnnnn", "yynnnnnnny", in_run={"yes": 10, "no": 90})
     by_name = figures(tmp_path, asked, first, made("yyyyynnnnn", "yyyyynnn--")[1])
     values = {key[0]: one.value for key, one in by_name.items() if key[1:] == ("p0", "judge")}
@@ -48,8 +43,6 @@ def test_a_lenient_judge_by_hand(tmp_path: Path):
         "kappa": pytest.approx((0.6 - 0.5) / 0.5),  # by chance 0.5 × 0.3 + 0.5 × 0.7 = 0.5
         "mcnemar_p": pytest.approx(binomtest(1, 4).pvalue),
     }
-    counts = {key[3:]: one.value for key, one in by_name.items() if key[:2] == ("n", "p0")}
-    assert counts == {("yes", "yes"): 2, ("yes", "no"): 3, ("no", "yes"): 1, ("no", "no"): 4}
     # The second person labelled eight items, of which the first says the same of five.
     assert [by_name["agreement", "p1", "judge"].value, by_name["agreement", "p1", "judge"].n_units] == [100, 8]
     assert by_name["agreement", "p0", "p1"].value == pytest.approx(62.5)

@@ -9,9 +9,7 @@ from tests.made.made_annotation import item, task
 
 
 @pytest.mark.parametrize(("n_yes", "n", "expected"), [(10, 20, (10, 10)), (3, 20, (3, 17)), (3, 1000, (3, 97))])
-def test_the_judges_answers_are_drawn_in_equal_numbers_as_far_as_there_are(
-    n_yes: int, n: int, expected: tuple[int, int]
-):
+def test_the_judges_answers_are_drawn_in_equal_numbers_as_far_as_there_are(n_yes, n, expected):
     drawn = draw_items(task([item(k, "yes" if k < n_yes else "no") for k in range(100)]), n, 0)
     answers = [item.judge for item in drawn]
     assert (answers.count("yes"), answers.count("no")) == expected

@@ -1,7 +1,6 @@
 """Laws of changes between two judges over the same units."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +16,13 @@ CLUSTERED = replace(MEAN, interval="cluster_t")
 SQUARE = Measure(name="square", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True, is_linear=False)
 
 
-def seen(values: Any, dataset: str = "made", weights: float = 1.0) -> Observed:
+def seen(values, dataset="made", weights=1.0):
     values = np.asarray(values, dtype=float)[:, None]
     units = tuple(f"unit {i}" for i in range(len(values)))
     return Observed(dataset=dataset, units=units, earned=values * weights, counted=np.full_like(values, weights))
 
 
-def change(measure: Measure, first: Any, second: Any):
+def change(measure, first, second):
     return change_in(measure, [paired(seen(first), seen(second), DRAWING)], BETWEEN, "made")
 
 
@@ -32,7 +31,7 @@ FIRST, SECOND = DRAWS.normal(1, 2, 24), DRAWS.normal(1.5, 2, 24)
 
 
 @pytest.mark.parametrize("measure", [MEAN, CLUSTERED, SQUARE], ids=lambda measure: measure.name + measure.interval)
-def test_a_change_is_after_minus_before_and_turns_its_sign_with_the_sides(measure: Measure):
+def test_a_change_is_after_minus_before_and_turns_its_sign_with_the_sides(measure):
     there, back = change(measure, FIRST, SECOND), change(measure, SECOND, FIRST)
     assert there.change.value == pytest.approx(there.after.value - there.before.value)
     assert there.change.value == pytest.approx(-back.change.value)
@@ -54,7 +53,7 @@ def test_noise_is_taken_off_both_sides_of_a_change_of_squares():
     assert moved.after.low < moved.after.value < moved.after.high
 
 
-def test_the_interval_of_a_square_is_that_of_its_draws_without_the_noise_that_both_have() -> None:
+def test_the_interval_of_a_square_is_that_of_its_draws_without_the_noise_that_both_have():
     """z standard errors to both sides are z^2 variances further up than down, and the value is without one of them."""
     values = np.random.default_rng(5).normal(3, 8, 400)
     side = paired(seen(values), seen(values), Drawing(n_draws=40_000, seed=1))
@@ -70,7 +69,7 @@ def test_a_shift_of_every_unit_has_the_least_p_and_the_same_judge_has_1():
 
 
 @pytest.mark.parametrize("n_units", [10, 40], ids=["every choice", "random swaps"])
-def test_the_sign_flip_test_keeps_its_level(n_units: int):
+def test_the_sign_flip_test_keeps_its_level(n_units):
     draws = np.random.default_rng(3)
     pairs = [
         paired(seen(a), seen(b), Drawing(n_draws=200, seed=k))
@@ -80,7 +79,7 @@ def test_the_sign_flip_test_keeps_its_level(n_units: int):
 
 
 @pytest.mark.parametrize("name", ["square", "absolute", "mean"])
-def test_the_interval_alone_decides_on_absolute_values_and_squares_of_what_a_rule_was_fitted_to(name: str) -> None:
+def test_the_interval_alone_decides_on_absolute_values_and_squares_of_what_a_rule_was_fitted_to(name):
     absolute = replace(MEAN, over_datasets="mean of absolute values")
     measure = {"square": SQUARE, "absolute": absolute, "mean": MEAN}[name]
     fitted = replace(seen(FIRST - FIRST.mean()), fitted=1.0)

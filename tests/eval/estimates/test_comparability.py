@@ -1,10 +1,8 @@
 """In what two runs differ, and which differences are serious."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from eval.estimates.comparability import (
     Difference,
@@ -18,9 +16,9 @@ from evenhand.errors import DataError
 from inference.config import OpenAIConfig, TransformersConfig, VllmConfig
 
 
-def test_of_an_engines_keys_only_those_that_can_change_an_answer_are_serious() -> None:
+def test_of_an_engines_keys_only_those_that_can_change_an_answer_are_serious():
     """What an engine is and computes with, and what it is asked; every other key is about speed and patience."""
-    schemas: list[type[BaseModel]] = [VllmConfig, OpenAIConfig, TransformersConfig]
+    schemas = [VllmConfig, OpenAIConfig, TransformersConfig]
     keys = [key for schema in schemas for key in schema.model_fields]
     before, after = ({"engine": dict.fromkeys(keys, value)} for value in ("one", "another"))
     differing = {difference.what: difference.serious for difference in config_differences(before, after)}
@@ -58,12 +56,10 @@ def test_serious_differences_alone_are_refused():
         ({}, {}, ["the words", "what the chat template made"]),
     ],
 )
-def test_a_patch_excuses_only_the_differences_that_it_makes(
-    ours: dict[str, Any], theirs: dict[str, Any], serious: list[str]
-) -> None:
+def test_a_patch_excuses_only_the_differences_that_it_makes(ours, theirs, serious):
     """Two prompts: one has other words in each run, the other's rendering differs."""
 
-    def run(patch: dict[str, Any], end: str) -> Any:
+    def run(patch, end):
         hashes = ("p", f"q{end}")
         plan = [SimpleNamespace(dataset="d", item_id=h[0], condition="c", factors=(), prompt_hash=h) for h in hashes]
         return SimpleNamespace(

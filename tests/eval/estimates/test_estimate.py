@@ -1,7 +1,6 @@
 """Laws of a measure's value and interval over clusters."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
@@ -18,7 +17,6 @@ from eval.estimates.estimate import (
     Estimate,
     Measure,
     Observed,
-    Row,
     added_by_noise,
     added_up,
     aligned,
@@ -43,30 +41,30 @@ ROWS = st.lists(
 )
 
 
-def observed(*parts: Iterable[Row]) -> Observed:
+def observed(*parts):
     return added_up("made", parts)
 
 
-def each(values: Iterable[float]) -> list[Row]:
+def each(values):
     """A cluster for each value."""
     return [(f"{i}", v, 1.0) for i, v in enumerate(values)]
 
 
-def turned(side: Observed) -> Observed:
+def turned(side):
     """With its parts the other way round."""
     extremes = side.extremes and tuple(map(turned, side.extremes))
     return replace(side, earned=side.earned[:, ::-1], counted=side.counted[:, ::-1], extremes=extremes)
 
 
-def share(rows: Iterable[Row]) -> Estimate:
+def share(rows):
     return clustered(SHARE, observed(rows))
 
 
-def fall(first: Iterable[Row], second: Iterable[Row]) -> Estimate:
+def fall(first, second):
     return clustered(FALL, observed(first, second))
 
 
-def se(measure: Measure, seen: Observed) -> float:
+def se(measure, seen):
     """A standard error, as a fraction."""
     moved = influences(seen, measure)
     return standard_error(moved[~np.isnan(moved)]) / 100
@@ -108,7 +106,7 @@ def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree()
 
 
 @pytest.mark.parametrize("truth", [0, 25])
-def test_the_mean_square_is_unbiased(truth: float) -> None:
+def test_the_mean_square_is_unbiased(truth):
     square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
     items = np.random.default_rng(6).normal(truth, 80, (400, 8, 30))
     values = [without_interval(square, [observed(each(values)) for values in of_run]).value for of_run in items]
@@ -139,7 +137,7 @@ def test_noise_that_is_taken_off_a_square_is_the_variance_of_the_mean():
 
 
 @pytest.mark.parametrize(("fitted", "share"), [(0, 1), (1, -1), (1 / 2, 0), (1 / 4, 0.5)])
-def test_a_rule_that_was_fitted_on_the_units_gets_back_the_noise_that_it_was_fitted_to(fitted: float, share: float):
+def test_a_rule_that_was_fitted_on_the_units_gets_back_the_noise_that_it_was_fitted_to(fitted, share):
     square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
     part = replace(observed(each(np.random.default_rng(3).normal(2, 5, 30))), fitted=fitted)
     assert noise_taken(square, [part]) == pytest.approx(share * added_by_noise(square, [part]))
@@ -164,7 +162,7 @@ def test_over_datasets_by_hand(over):
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.4])
-def test_a_bootstrap_interval_covers_a_known_mean(truth: float):
+def test_a_bootstrap_interval_covers_a_known_mean(truth):
     mean = Measure(name="mean", unit="", statistic=lambda means: means[..., 0])
     draws = np.random.default_rng(5)
     covered = [
@@ -176,7 +174,7 @@ def test_a_bootstrap_interval_covers_a_known_mean(truth: float):
     assert 0.89 <= np.mean(covered) <= 0.985
 
 
-def test_clusters_are_paired_by_their_items_whatever_they_are_called() -> None:
+def test_clusters_are_paired_by_their_items_whatever_they_are_called():
     apart = added_up("made", [each([1.0, 2.0, 3.0, 4.0])])
     first, second = apart.by_cluster(list("aabb")), apart.by_cluster(list("bbcc"))
     second = replace(second, extremes=(second, second))
@@ -188,7 +186,7 @@ def test_clusters_are_paired_by_their_items_whatever_they_are_called() -> None:
             aligned(other, first)
 
 
-def test_copies_of_units_in_their_clusters_change_no_standard_error() -> None:
+def test_copies_of_units_in_their_clusters_change_no_standard_error():
     """By hand without clusters it would be smaller by a factor of √2."""
     values = np.random.default_rng(3).random(40)
     once = added_up("made", [each(values)])
@@ -205,13 +203,13 @@ def test_copies_of_units_in_their_clusters_change_no_standard_error() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["difference", "square", "absolute"]))
-def test_however_unparsed_replies_are_counted_a_value_stays_in_its_range(seed: int, name: str) -> None:
+def test_however_unparsed_replies_are_counted_a_value_stays_in_its_range(seed, name):
     """Replies of 0 or 1 in two parts, some of them unparsed; all counted one way reach the ends."""
     rng = np.random.default_rng(seed)
     replies, is_parsed = rng.integers(2, size=(12, 2)).astype(float), rng.random((12, 2)) < 0.7
     is_parsed[0] = True
 
-    def columns(filled: np.ndarray, counted: np.ndarray) -> Observed:
+    def columns(filled, counted):
         units = tuple(map(str, range(12)))
         return Observed(dataset="d", units=units, earned=filled * counted, counted=counted.astype(float))
 
@@ -236,7 +234,7 @@ def test_however_unparsed_replies_are_counted_a_value_stays_in_its_range(seed: i
         assert lowest - 1e-9 <= counted <= highest + 1e-9
 
 
-def test_all_parsed_replies_leave_no_range_and_a_change_has_that_of_both_sides() -> None:
+def test_all_parsed_replies_leave_no_range_and_a_change_has_that_of_both_sides():
     whole = observed(each([0, 1, 1, 0, 1]))
     level = Measure(name="level", unit="%", statistic=lambda means: 100 * means[..., 0])
     assert unparsed_range(level, [whole]) == (0, 0)
@@ -249,7 +247,7 @@ def test_all_parsed_replies_leave_no_range_and_a_change_has_that_of_both_sides()
 
 
 @pytest.mark.parametrize("level", [0.0, 5.0])
-def test_on_new_units_a_square_varies_as_that_of_the_shift_with_the_noise_it_was_fitted_to(level: float) -> None:
+def test_on_new_units_a_square_varies_as_that_of_the_shift_with_the_noise_it_was_fitted_to(level):
     """The variance of (d + N(0, e²))² is 4 d² e² + 2 e⁴."""
     values = np.random.default_rng(2).normal(0, 1, 200)
     part = observed(each(values - values.mean() + level))

@@ -24,7 +24,7 @@ from eval.estimates.resampling import (
 )
 
 
-def test_holm_multiplies_the_smallest_p_by_all_and_never_lets_the_order_turn() -> None:
+def test_holm_multiplies_the_smallest_p_by_all_and_never_lets_the_order_turn():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert (holm([0.9, 0.8]), holm([])) == ([1.0, 1.0], [])
 
@@ -36,7 +36,7 @@ def test_holm_keeps_the_order_and_never_lowers_a_p(ps):
     assert sorted(range(len(ps)), key=lambda i: (adjusted[i], ps[i])) == sorted(range(len(ps)), key=lambda i: ps[i])
 
 
-def test_a_pivotal_interval_mirrors_the_draws_about_the_value() -> None:
+def test_a_pivotal_interval_mirrors_the_draws_about_the_value():
     assert pivotal_interval(10.0, np.linspace(11, 15, 1001), 0.5) == pytest.approx((6, 8))
     assert pivotal_interval(float("nan"), np.ones(3)) is None
     assert pivotal_interval(1.0, np.array([1.0, np.nan])) is None

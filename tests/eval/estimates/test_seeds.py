@@ -1,21 +1,19 @@
 """One change over several trainings: by hand, and how often its interval covers."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from bench.simulated_seeds import BENT, Arm, misses, seeds_of
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
 from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds, surely
-from tests.made.simulated_seeds import BENT, Arm, misses, seeds_of
 
 N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
 
 
-def estimate(value: float, half: float) -> Estimate:
+def estimate(value, half):
     """Items move it alike in every seed, by as much as the half-width says."""
     signs = np.where(np.arange(N_ITEMS) % 2, 1.0, -1.0)
     moved = half / norm.isf(0.025) * signs * np.sqrt(N_ITEMS - 1) / N_ITEMS
@@ -23,7 +21,7 @@ def estimate(value: float, half: float) -> Estimate:
     return Estimate(value=value, low=value - half, high=value + half, n_units=N_ITEMS, moved={"made": (units, moved)})
 
 
-def estimate_over(items: np.ndarray) -> Estimate:
+def estimate_over(items):
     """The mean of some items' values."""
     value, half = float(items.mean()), float(1.96 * items.std(ddof=1) / np.sqrt(len(items)))
     units = tuple(str(i) for i in range(len(items)))
@@ -31,7 +29,7 @@ def estimate_over(items: np.ndarray) -> Estimate:
     return Estimate(value=value, low=value - half, high=value + half, n_units=len(items), moved=moved)
 
 
-def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_variances() -> None:
+def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_variances():
     mean = over_seeds([estimate(1.0, 1.96), estimate(3.0, 1.96)])
     # Variances: 1 of the items, which both seeds share, and 2 / 2 of the seeds' mean, with one degree of freedom.
     assert (mean.value, mean.high) == (2.0, pytest.approx(2 + np.sqrt(2) * (1.984 + 12.706) / 2, rel=1e-3))
@@ -39,7 +37,7 @@ def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_varia
     assert over_seeds([estimate(1.0, 3.0)]) == estimate(1.0, 3.0)
 
 
-def test_one_sided_limits_are_those_of_a_90_percent_interval_over_units_and_seeds() -> None:
+def test_one_sided_limits_are_those_of_a_90_percent_interval_over_units_and_seeds():
     single = surely([estimate(2.0, 1.96)], is_up=False)
     assert single == pytest.approx(2 - 1.660, abs=1e-3)  # t with 99 degrees of freedom
     both = surely([estimate(1.0, 1.96), estimate(3.0, 1.96)], is_up=True)
@@ -47,7 +45,7 @@ def test_one_sided_limits_are_those_of_a_90_percent_interval_over_units_and_seed
     assert surely([estimate(1.0, 3.0), Estimate(value=2.0, low=None, high=None, n_units=3)], is_up=True) is None
 
 
-def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance() -> None:
+def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no_hindrance():
     lacking, without = (Estimate(value=value, low=None, high=None, n_units=3) for value in (None, 2.0))
     assert over_seeds([estimate(1.0, 3.0), lacking]).value is None
     seeds = [estimate(1.0, 3.0), without]
@@ -57,16 +55,16 @@ def test_what_one_seed_does_not_know_is_not_known_and_an_item_that_it_lost_is_no
 
 
 @pytest.mark.parametrize("values", [(3.0, 5.0, 4.0), (-2.0, -8.0, -3.0), (1.0, 1.0, 1.0), (-1.0, 0.0, 1.0)])
-def test_p_is_the_level_at_which_the_interval_ends_at_0(values: Sequence[float]) -> None:
+def test_p_is_the_level_at_which_the_interval_ends_at_0(values):
     seeds = [estimate(value, 1.5) for value in values]
     p, whole = p_over_seeds([seeds]), over_seeds(seeds)
     assert p is not None
     assert (p < 0.05) == whole.excludes(0)
-    shifted = [estimate(value - whole.low, 1.5) for value in values]  # type: ignore[operator]
+    shifted = [estimate(value - whole.low, 1.5) for value in values]
     assert p_over_seeds([shifted]) == pytest.approx(0.05, rel=1e-6)
 
 
-def simulated_arm(items: np.ndarray, rng: np.random.Generator, seed_sd: float) -> list[Estimate]:
+def simulated_arm(items, rng, seed_sd):
     """An arm's seeds, whose true change is 0. items: what all arms share; parts of an arm's and a seed's own are added.
 
     In one seed the standard error over items is 5.2 points, as that of the real judge in docs/training.md.
@@ -87,7 +85,7 @@ def simulated_arm(items: np.ndarray, rng: np.random.Generator, seed_sd: float) -
     ]
 
 
-def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong() -> None:
+def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong():
     """A smaller version of the table in docs/results.md: 4 % of families in 4,000 runs. One arm's seeds differ most."""
     rng, covered, n_wrong, n_runs = np.random.default_rng(7), np.zeros(N_ARMS), 0, 120
     for _ in range(n_runs):
@@ -112,31 +110,31 @@ def test_intervals_over_seeds_cover_and_one_family_in_thirteen_at_most_is_wrong(
     ],
     ids=str,
 )
-def test_intervals_of_squares_over_seeds_cover_as_often_as_the_docs_say(arm: Arm, most_above: float) -> None:
+def test_intervals_of_squares_over_seeds_cover_as_often_as_the_docs_say(arm, most_above):
     below, above = misses(arm, 200)
     assert below <= 8
     assert above <= most_above
 
 
-def test_turning_which_arm_is_held_against_turns_the_lead_of_squares() -> None:
+def test_turning_which_arm_is_held_against_turns_the_lead_of_squares():
     rng = np.random.default_rng(1)
     first, second = (seeds_of(Arm(d=d, sd=4), rng) for d in ((9, 9), (2, 2)))
 
-    def lead(lower: list[Estimate], upper: list[Estimate]) -> Estimate:
-        def less(high: Estimate, low: Estimate) -> Estimate:
-            (units, after), (_, before) = (each.moved["made"] for each in (high, low))  # type: ignore[index]
+    def lead(lower, upper):
+        def less(high, low):
+            (units, after), (_, before) = (each.moved["made"] for each in (high, low))
             value = (high.value or 0) - (low.value or 0)
             both = {"moved": {"made": (units, after - before)}, "squares": (*low.squares, *high.squares)}
-            return Estimate(value=value, low=value, high=value, n_units=N_ITEMS, **both)  # type: ignore[arg-type]
+            return Estimate(value=value, low=value, high=value, n_units=N_ITEMS, **both)
 
         return lead_over_seeds([[less(high, low) for high in upper] for low in lower])
 
     one, other = lead(first, second), lead(second, first)
-    assert (other.value, other.low, other.high) == pytest.approx((-one.value, -one.high, -one.low))  # type: ignore[operator]
-    assert one.high - one.value != pytest.approx(one.value - one.low, rel=0.05)  # type: ignore[operator]
+    assert (other.value, other.low, other.high) == pytest.approx((-one.value, -one.high, -one.low))
+    assert one.high - one.value != pytest.approx(one.value - one.low, rel=0.05)
 
 
-def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds() -> None:
+def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds():
     first, second = (19.0, 21.0), (4.0, 6.0)
     lead = lead_over_seeds([[estimate(ours - theirs, 1.96) for theirs in second] for ours in first])
     half = np.sqrt(3) * (1.984 + 12.706 + 12.706) / 3  # variances of 1 each

@@ -16,7 +16,5 @@ from eval.reading.objects import last_value
         ('{"verdict": 3.5}', None),
     ],
 )
-def test_the_last_whole_object_with_a_key_says_its_value_if_nothing_behind_says_another(
-    text: str, value: str | None
-) -> None:
+def test_the_last_whole_object_with_a_key_says_its_value_if_nothing_behind_says_another(text, value):
     assert last_value(text, "verdict") == value

@@ -17,16 +17,14 @@ AB, NUMBERS, TEN = ("A", "B"), ("1", "2"), tuple(map(str, range(1, 11)))
 
 
 @pytest.mark.parametrize(("kind", "text", "symbol", "special"), ROWS)
-def test_a_reply_is_read_as_a_careful_reader_reads_it(
-    kind: str, text: str, symbol: str | None, special: str | None
-) -> None:
+def test_a_reply_is_read_as_a_careful_reader_reads_it(kind, text, symbol, special):
     symbols, texts = REPLIES["kinds"][kind]["symbols"], REPLIES["kinds"][kind]["texts"]
     reading = read(text, symbols, texts, quotable=REPLIES["framings"].get(special, ""), is_cut=special == "cut")
     assert (None if reading.place is None else symbols[reading.place]) == symbol
 
 
 @pytest.mark.parametrize("text", [text for kind, text, *_ in ROWS if kind == "letters"])
-def test_the_order_of_the_symbols_does_not_matter(text: str) -> None:
+def test_the_order_of_the_symbols_does_not_matter(text):
     if re.search("first|second", text):  # which are places
         return
     assert read(text, AB[::-1]).place == {0: 1, 1: 0, None: None}[read(text, AB).place]
@@ -50,7 +48,7 @@ MANNERS = (
 
 
 @pytest.mark.parametrize(("manner", "own"), product(MANNERS, AB))
-def test_what_a_speaker_says_is_never_the_judges_answer(manner: str, own: str) -> None:
+def test_what_a_speaker_says_is_never_the_judges_answer(manner, own):
     other = AB[own == "A"]
     framing = FRAMING.format(other=other)
     whole = manner.format(own=own, other=other)
@@ -74,13 +72,11 @@ def test_what_a_speaker_says_is_never_the_judges_answer(manner: str, own: str) -
         ("<think>A</think>", AB, Reading(None, NONE)),
     ],
 )
-def test_a_reading_names_its_evidence_or_why_there_is_none(
-    text: str, symbols: tuple[str, ...], reading: Reading
-) -> None:
+def test_a_reading_names_its_evidence_or_why_there_is_none(text, symbols, reading):
     assert read(text, symbols) == reading
 
 
-def test_a_reply_that_was_cut_off_could_have_become_another_symbol() -> None:
+def test_a_reply_that_was_cut_off_could_have_become_another_symbol():
     assert read("1", TEN, is_cut=True) == Reading(None, CUT)
     assert read("1", NUMBERS, is_cut=True) == Reading(0, WHOLE)
 
@@ -97,14 +93,12 @@ def test_a_reply_that_was_cut_off_could_have_become_another_symbol() -> None:
         (r"=> (\w)", "A => C", AB, None),
     ],
 )
-def test_the_last_match_of_a_studys_own_pattern_counts(
-    pattern: str, text: str, symbols: tuple[str, ...], place: int | None
-) -> None:
+def test_the_last_match_of_a_studys_own_pattern_counts(pattern, text, symbols, place):
     assert read(text, symbols, pattern=valid_pattern(pattern)) == Reading(place, NONE if place is None else PATTERN)
 
 
 @pytest.mark.parametrize("pattern", ["(", "(a)(b)"])
-def test_a_pattern_that_cannot_name_one_answer_is_refused(pattern: str) -> None:
+def test_a_pattern_that_cannot_name_one_answer_is_refused(pattern):
     with pytest.raises(ValueError, match=re.escape(pattern)):
         valid_pattern(pattern)
 
@@ -114,7 +108,7 @@ LOOPS = ("A, B, ", "答案是", "my final verdict ", "overall: ", "final ", '{"a
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["{", "the answer ", "A or B, ", '{"answer": ', "so so ", "A ", '"', "1. ", *LOOPS])
-def test_200_kb_of_a_looping_model_are_read_in_no_time(piece: str) -> None:
+def test_200_kb_of_a_looping_model_are_read_in_no_time(piece):
     assert read(piece * (200_000 // len(piece)), AB, is_cut=True).place is None
 
 
@@ -131,7 +125,7 @@ KINDS = {
 
 @pytest.mark.skipif(not CASES.exists(), reason="no cases beside this checkout")
 @pytest.mark.parametrize("name", ["framing", "reason"])
-def test_no_case_is_read_as_another_answer(name: str) -> None:
+def test_no_case_is_read_as_another_answer(name):
     n_read = n_expected = 0
     for row in map(json.loads, (CASES / f"{name}.jsonl").open(encoding="utf-8")):
         if name == "framing" and "kind" not in row:

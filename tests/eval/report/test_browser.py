@@ -5,8 +5,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -35,7 +33,7 @@ const seen = [];
 """
 
 
-def rows() -> Iterator[Asked]:
+def rows():
     """Items of two datasets under a statement and a dialogue; every seventh flips."""
     for i in range(N):
         for condition in ("c1_true", "c2_correct"):
@@ -55,7 +53,7 @@ def rows() -> Iterator[Asked]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on the PATH")
-def test_items_are_filtered_searched_and_shown_as_text(tmp_path: Path) -> None:
+def test_items_are_filtered_searched_and_shown_as_text(tmp_path):
     texts = {
         (row.dataset, row.item_id): {
             "Question": f"Question {i // 2}?",

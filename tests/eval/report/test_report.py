@@ -5,10 +5,8 @@ import gzip
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,6 @@ from eval.__main__ import report_main
 from eval.options import Options
 from eval.report.page import TEMPLATES
 from eval.results import results_of_runs
-from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer import panels as dialdefer_runs
 from studies.dialdefer.datasets import load_items
@@ -29,33 +26,33 @@ from tests.made.report_runs import POCKET, bends, is_fair, leans, pocket_run
 from tests.made.scorecard_runs import number
 
 
-def packed_text(script: Path) -> bytes:
+def packed_text(script):
     """The JSON in a script of the browser of items."""
     (packed,) = re.findall(r'^got\("\w+", "([^"]*)"\);$', script.read_text())
     return gzip.decompress(b64decode(packed))
 
 
-def unpacked(script: Path) -> Any:
+def unpacked(script):
     return json.loads(packed_text(script))
 
 
 LOST = {"text": "", "finish_reason": "error: 500"}
 
 
-def reported(out: Path, *words: Path | str) -> str:
+def reported(out, *words):
     """The HTML of a report."""
     report_main([*map(str, words), "--out", str(out), "--draws", "100"])
     return (out / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> Callable[..., str]:
+def report(tmp_path):
     """The same in tmp_path/out."""
     return lambda *words: reported(tmp_path / "out", *words)
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory):
     """The folder of one report with margins."""
     root = tmp_path_factory.mktemp("report")
     with drawing():
@@ -63,7 +60,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "out"
 
 
-def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_table_as_files(out: Path) -> None:
+def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_table_as_files(out):
     html = (out / "report.html").read_text(encoding="utf-8")
     page = Page(html)
     assert (page.open, page.n_mute) == ([], 0)
@@ -85,7 +82,7 @@ def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_tab
     assert f"DDS {row['value']:+.1f} pp [{row['low']:+.1f}, {row['high']:+.1f}]" in html  # the headline
 
 
-def test_every_page_has_a_policy_under_which_nothing_is_loaded_or_run() -> None:
+def test_every_page_has_a_policy_under_which_nothing_is_loaded_or_run():
     policy = """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; """
     pages = {name: TEMPLATES.loader.get_source(TEMPLATES, name)[0] for name in TEMPLATES.list_templates(["html"])}
     found = {name: policy in page.partition("</head>")[0] for name, page in pages.items() if "</head>" in page}
@@ -93,7 +90,7 @@ def test_every_page_has_a_policy_under_which_nothing_is_loaded_or_run() -> None:
     assert "script-src" not in pages["page.html"]
 
 
-def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_bytes(out, tmp_path):
     with drawing():
         reported(tmp_path / "again", pocket_run(tmp_path, leans, verdict="margin"))
     files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
@@ -102,8 +99,8 @@ def test_the_same_run_gives_the_same_bytes(out: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
-    module: Any = TEMPLATES.get_template("parts.html").module
+def test_hostile_texts_are_text_in_every_part(hostile):
+    module = TEMPLATES.get_template("parts.html").module
     parts = [
         module.element("p", hostile),
         module.run_facts({hostile: SimpleNamespace(name=hostile, config={}, provenance={})}),
@@ -114,7 +111,7 @@ def test_hostile_texts_are_text_in_every_part(hostile: str) -> None:
     assert page.text.count(hostile) == 3
 
 
-def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callable[..., str], tmp_path: Path) -> None:
+def test_the_browser_has_every_reply_and_a_models_words_are_data(report, tmp_path):
     run = pocket_run(tmp_path, bends)
     assert 'href="dialdefer/items.html"' in report(run)
     folder = tmp_path / "out" / "dialdefer"
@@ -136,10 +133,8 @@ def test_the_browser_has_every_reply_and_a_models_words_are_data(report: Callabl
     assert not any(entry["texts"] for entry in unpacked(folder / "items" / "index.js")["items"])
 
 
-def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
-    report: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def quoting(prompt: Prompt) -> dict[str, Any]:
+def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(report, tmp_path, monkeypatch):
+    def quoting(prompt):
         """Leans as `leans` does, and repeats what it was asked."""
         choice = leans(prompt)["text"]
         return say(json.dumps({"chosen_answer": choice, "reasoning": prompt.messages[-1].content}))
@@ -154,17 +149,13 @@ def test_gpqas_items_are_nowhere_in_plain_text_and_the_last_flips_to_be_shown(
     assert {name for name, text in texts.items() if b"of bbq" in text} == {"index.js", "0.js"}
 
 
-def test_a_judge_of_whose_replies_none_can_be_read_is_reported_as_unknown(
-    report: Callable[..., str], tmp_path: Path
-) -> None:
+def test_a_judge_of_whose_replies_none_can_be_read_is_reported_as_unknown(report, tmp_path):
     page = report(make_run(tmp_path, lambda _: say("Hm."), items=made_items("gpqa", 4)))
     assert "Cannot tell: model has no known shift" in re.sub(r"<[^>]+>", "", page)
 
 
-def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_and_no_text_is_endless(
-    report: Callable[..., str], tmp_path: Path
-) -> None:
-    def quoting(prompt: Prompt) -> dict[str, Any]:
+def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_and_no_text_is_endless(report, tmp_path):
+    def quoting(prompt):
         choice = "1" if prompt.condition.claim_is_true or prompt.condition.is_dialogue else "2"
         reasoning = f"{prompt.messages[-1].content} {'so ' * 50_000}"
         return say(json.dumps({"chosen_answer": choice, "reasoning": reasoning}))
@@ -192,15 +183,13 @@ def test_what_people_wrote_on_reddit_is_in_a_report_only_where_it_is_asked_for_a
         (lambda p: lean(3.0 - p.condition.is_dialogue), "margin", "soft DDS, from probabilities of acceptance, is -14"),
     ],
 )
-def test_what_makes_a_dds_say_little_is_warned_of(answer: Any, verdict: str, words: str, tmp_path: Path) -> None:
+def test_what_makes_a_dds_say_little_is_warned_of(answer, verdict, words, tmp_path):
     run = pocket_run(tmp_path, answer, verdict=verdict)
     results = results_of_runs("dialdefer", [run], Options(n_draws=100))
     assert words in " ".join([*results.warnings, *results.sentences["scores"]])
 
 
-def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_all_runs(
-    report: Callable[..., str], tmp_path: Path
-) -> None:
+def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_all_runs(report, tmp_path):
     after, asked = {"name": "after", "model": "runs/merged/sft"}, made_conversations({2: 4, 3: 4})
     runs = [pocket_run(tmp_path, bends), pocket_run(tmp_path, lambda p: say(2), **after)]
     runs += [make_narrator_run(tmp_path, fair, asked, n=3, **keys) for keys in ({"name": "a"}, {**after, "name": "b"})]
@@ -214,9 +203,7 @@ def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_a
             assert set(next(csv.reader(lines))) == {name for row in rows for name in row}
 
 
-def test_models_side_by_side_may_need_engines_of_their_own_and_other_items_leave_tables_out(
-    report: Callable[..., str], tmp_path: Path
-) -> None:
+def test_models_side_by_side_may_need_engines_of_their_own_and_other_items_leave_tables_out(report, tmp_path):
     items, engine = made_items("bbq", 12), {"kind": "vllm", "dtype": "float16"}
     right = make_run(tmp_path, is_fair, items=items, name="fair", model="owner/fair")
     soft = make_run(tmp_path, bends, items=items, name="soft", model="owner/soft", engine=engine)

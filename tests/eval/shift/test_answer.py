@@ -1,8 +1,6 @@
 """The answer: laws of its rules, and how often it is right of simulated judges (a part of docs/results.md's table)."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from bench.simulated_answers import Judge, Threads, verdicts
 from eval.shift.answer import Shift, answer, in_one_family, prediction_p
-from tests.made.simulated_answers import Judge, Threads, verdicts
 
 
-def shift(value: float, half: float = 3.0, **keys: Any) -> Shift:
+def shift(value, half=3.0, **keys):
     """A shift with its interval, significant where the interval excludes 0."""
     low, high = value - half, value + half
     of = {
@@ -27,7 +25,7 @@ def shift(value: float, half: float = 3.0, **keys: Any) -> Shift:
     return Shift(**{**of, "value": value, "low": low, "high": high, **keys})
 
 
-def turned(each: Shift) -> Shift:
+def turned(each):
     """The same shift the other way."""
     bounds = each.bounds and (-each.bounds[1], -each.bounds[0])
     ends = {"low": -each.high, "high": -each.low, "bounds": bounds}
@@ -50,14 +48,14 @@ shifts = st.lists(
 
 
 @given(shifts)
-def test_turning_all_shifts_turns_the_direction_and_leaves_the_verdict(made: Sequence[Shift]) -> None:
+def test_turning_all_shifts_turns_the_direction_and_leaves_the_verdict(made):
     one, other = answer(made), answer([turned(each) for each in made])
     assert one.verdict == other.verdict
     assert one.direction == (other.direction and -other.direction)
 
 
 @given(shifts)
-def test_a_yes_has_a_shift_beyond_little_and_a_no_has_none(made: Sequence[Shift]) -> None:
+def test_a_yes_has_a_shift_beyond_little_and_a_no_has_none(made):
     given_answer = answer(made)
     largest = max(abs(each.value) for each in made)
     assert given_answer.verdict != "yes" or largest > 5
@@ -86,25 +84,25 @@ def test_a_yes_has_a_shift_beyond_little_and_a_no_has_none(made: Sequence[Shift]
         ([shift(20, placebos=(2, -2, 1, -1, 0))], "yes", 1),
     ],
 )
-def test_the_rules(made: Sequence[Shift], verdict: str, direction: int | None) -> None:
+def test_the_rules(made, verdict, direction):
     given_answer = answer(made)
     assert (given_answer.verdict, given_answer.direction) == (verdict, direction)
 
 
-def test_what_is_void_is_never_told_and_what_may_hide_a_shift_takes_a_no() -> None:
+def test_what_is_void_is_never_told_and_what_may_hide_a_shift_takes_a_no():
     assert answer([shift(20)], void=["margins of answers that it would not give"]).verdict == "cannot tell"
     assert answer([shift(20)], hidden=["saturated"]).verdict == "yes"
     assert answer([shift(0)], hidden=["saturated"]).verdict == "cannot tell"
     assert answer([]).verdict == "cannot tell"
 
 
-def test_one_framing_among_many_must_be_further_from_0() -> None:
+def test_one_framing_among_many_must_be_further_from_0():
     alone = shift(9, p=0.02)
     assert answer([alone]).verdict == "yes"
     assert answer([alone, *(shift(0, condition=str(i)) for i in range(4))]).verdict == "cannot tell"
 
 
-def test_one_judge_among_many_must_be_further_from_0_and_from_its_placebos() -> None:
+def test_one_judge_among_many_must_be_further_from_0_and_from_its_placebos():
     by_units, by_floor = answer([shift(9, p=0.02)]), answer([shift(12, placebos=(-4, -2, 0, 2, 4))])
     assert (by_units.verdict, by_floor.verdict) == ("yes", "yes")
     others = {str(i): answer([shift(0)]) for i in range(5)}
@@ -116,7 +114,7 @@ def test_one_judge_among_many_must_be_further_from_0_and_from_its_placebos() -> 
     assert together["0"].least_beyond_floor > by_floor.least_beyond_floor
 
 
-def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty() -> None:
+def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty():
     rng = np.random.default_rng(0)
     drawn = rng.normal(3, 4, (4_000, 9))  # a common shift of all rewordings is none of the framing's
     p = [prediction_p(shift(row[0], placebos=tuple(row[1:]))) for row in drawn]
@@ -126,9 +124,7 @@ def test_a_framing_that_is_one_more_rewording_is_found_in_one_of_twenty() -> Non
 @pytest.mark.parametrize(
     ("half", "placebos", "detectable"), [(2, (), 5.86), (6, (), 9.90), (2, (-1, 1) * 4, 5.86), (2, (-2, 2) * 4, 7.95)]
 )
-def test_a_detectable_shift_makes_a_yes_in_80_percent(
-    half: float, placebos: tuple[float, ...], detectable: float
-) -> None:
+def test_a_detectable_shift_makes_a_yes_in_80_percent(half, placebos, detectable):
     """Of three framings one moves the judge; the limit is the size that is little, Holm's level, or the floor."""
     others = [shift(0, half, condition=name, placebos=placebos) for name in "ab"]
     assert answer([shift(0, half, placebos=placebos), *others]).detectable == pytest.approx(detectable, abs=0.01)
@@ -156,14 +152,12 @@ def test_a_detectable_shift_makes_a_yes_in_80_percent(
         (Threads(n_items=100, noise=0.2), "yes", 0, 0.09),
     ],
 )
-def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(
-    judge: Judge | Threads, word: str, least: float, most: float
-) -> None:
+def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(judge, word, least, most):
     n_runs = 60
     assert least <= verdicts(judge, n_runs)[word] / n_runs <= most
 
 
-def test_what_contains_a_shift_within_the_floor_makes_no_yes() -> None:
+def test_what_contains_a_shift_within_the_floor_makes_no_yes():
     moved = shift(20, placebos=(20, -20, 15, -15, 10))
     more = replace(moved, measure="changed", placebos=(0.1, 0, -0.1, 0, 0), contains=moved.measure)
     assert answer([more]).verdict == "yes"
@@ -171,21 +165,21 @@ def test_what_contains_a_shift_within_the_floor_makes_no_yes() -> None:
     assert answer([replace(moved, condition="another"), more]).verdict == "yes"
 
 
-def test_what_hangs_on_unparsed_replies_is_said_first_and_frees_nothing_that_contains_it() -> None:
+def test_what_hangs_on_unparsed_replies_is_said_first_and_frees_nothing_that_contains_it():
     small, far = shift(4, bounds=(-1, 9)), shift(20, bounds=(-1, 30), placebos=(20, -20, 15, -15, 10))
     assert [answer([each]).shifts[0].obstacle for each in (small, far)] == ["unparsed"] * 2
     more = shift(20, measure="changed", contains="shift")
     assert answer([far, more]).verdict == "cannot tell"
 
 
-def test_a_placebo_of_which_nothing_is_known_takes_no_yes_from_another_judge() -> None:
+def test_a_placebo_of_which_nothing_is_known_takes_no_yes_from_another_judge():
     unknown, known = (answer([shift(20, placebos=(0, 1, -1, 0.5, last))]) for last in (np.nan, -0.5))
     for names in (("unknown", "known"), ("known", "unknown")):
         together = in_one_family({name: {"unknown": unknown, "known": known}[name] for name in names})
         assert (together["known"].verdict, together["unknown"].shifts[0].p_floor) == ("yes", 1)
 
 
-def test_of_shifts_both_ways_the_largest_of_either_sign_come_first() -> None:
+def test_of_shifts_both_ways_the_largest_of_either_sign_come_first():
     made = [shift(value, dataset=str(value)) for value in (9, 33, -7, 31, -23, 26)]
     assert [each.value for each in answer(made).of_datasets] == [33, -23, 31, 26, 9, -7]
 
@@ -194,9 +188,7 @@ def test_of_shifts_both_ways_the_largest_of_either_sign_come_first() -> None:
     ("n_units", "least_p", "verdict", "way_out"),
     [(400, 1 / 101, "cannot tell", "--draws 120 "), (400, 1 / 121, "yes", ""), (7, 2 / 2**7, "cannot tell", "more")],
 )
-def test_where_no_p_of_the_family_can_be_small_the_answer_says_so(
-    n_units: int, least_p: float, verdict: str, way_out: str
-) -> None:
+def test_where_no_p_of_the_family_can_be_small_the_answer_says_so(n_units, least_p, verdict, way_out):
     alone = answer([shift(20, p=least_p, least_p=least_p, n_units=n_units)])
     together = in_one_family({str(i): alone for i in range(6)})["0"]
     assert (alone.verdict, alone.too_few, together.verdict) == ("yes", "", verdict)

@@ -1,7 +1,5 @@
 """Laws of a condition held against its baseline."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,15 +8,14 @@ from hypothesis.extra import numpy as hnp
 
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure, Observed
-from eval.shift.answer import Shift
 from eval.shift.contrast import contrasted, with_extremes
 
 RATE = Measure(name="rate", unit="%", statistic=lambda means: 100 * means.mean(axis=-1))
-FACTS: dict[str, Any] = {"condition": "expert", "dataset": "d", "value": 0.0, "low": -1.0, "high": 1.0, "n_units": 12}
+FACTS = {"condition": "expert", "dataset": "d", "value": 0.0, "low": -1.0, "high": 1.0, "n_units": 12}
 replies = hnp.arrays(float, (12, 2), elements=st.sampled_from([0.0, 1.0]))
 
 
-def pair(first: Any, second: Any) -> Paired:
+def pair(first, second):
     """Two sides in which everything counts."""
     sides = [
         Observed(dataset="d", units=tuple(map(str, range(len(side)))), earned=side, counted=np.ones_like(side))
@@ -27,14 +24,14 @@ def pair(first: Any, second: Any) -> Paired:
     return Paired(first=sides[0], second=sides[1], drawing=Drawing(n_draws=100, seed=1))
 
 
-def shift(first: Any, second: Any, extremes: Any = ()) -> Shift:
+def shift(first, second, extremes=()):
     as_read = pair(first, second)
     whole = with_extremes(as_read, *(pair(*sides) for sides in extremes)) if extremes else as_read
     return contrasted(RATE, [whole], **FACTS)
 
 
 @given(replies, replies)
-def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds_which_hold_both_extremes(first: Any, second: Any) -> None:
+def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds_which_hold_both_extremes(first, second):
     lowest, highest = (np.maximum(first, second), second), (first, np.maximum(first, second))
     one, other = shift(first, second, (lowest, highest)), shift(second, first, (highest[::-1], lowest[::-1]))
     assert one.p == other.p
@@ -47,12 +44,12 @@ def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds_which_hold_both_ext
     assert most - 1e-9 <= one.bounds[1]
 
 
-def test_where_every_reply_was_parsed_there_are_no_bounds_and_equal_sides_have_p_1() -> None:
+def test_where_every_reply_was_parsed_there_are_no_bounds_and_equal_sides_have_p_1():
     same = np.tile([0.0, 1.0], (12, 1))
     assert (shift(same, same).bounds, shift(same, same).p) == (None, 1.0)
 
 
 @pytest.mark.parametrize(("n_units", "least_p"), [(12, 2 / 2**12), (17, 1 / 101)])
-def test_a_shift_of_every_unit_has_the_least_p(n_units: int, least_p: float) -> None:
+def test_a_shift_of_every_unit_has_the_least_p(n_units, least_p):
     every = shift(np.zeros((n_units, 2)), np.ones((n_units, 2)))
     assert every.p == every.least_p == least_p

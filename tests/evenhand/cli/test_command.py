@@ -11,7 +11,7 @@ from evenhand.terminal import run_main
 from tests.made.places import CONFIGS, ROOT
 
 
-def test_every_verb_is_listed_and_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verb_is_listed_and_explains_itself(capsys):
     for verb in VERBS:
         assert f"\n  {verb} " in usage()
         with pytest.raises(SystemExit) as ended:
@@ -20,7 +20,7 @@ def test_every_verb_is_listed_and_explains_itself(capsys: pytest.CaptureFixture[
         assert f"evenhand {verb}" in capsys.readouterr().out
 
 
-def test_words_are_read_before_a_library_that_takes_seconds_is_loaded() -> None:
+def test_words_are_read_before_a_library_that_takes_seconds_is_loaded():
     code = (
         "import contextlib, sys\n"
         "from evenhand.cli.command import VERBS, entry_of\n"
@@ -37,9 +37,7 @@ def test_words_are_read_before_a_library_that_takes_seconds_is_loaded() -> None:
     assert done.stdout.splitlines()[-1] == "['transformers']", "`show` tokenises, and no more"
 
 
-def test_an_unknown_verb_is_met_with_the_nearest_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_verb_is_met_with_the_nearest_one(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["evenhand", "sampel"])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -54,10 +52,8 @@ def test_an_unknown_verb_is_met_with_the_nearest_one(
         (KeyboardInterrupt(), 130, "what was computed is kept"),
     ],
 )
-def test_bad_input_and_ctrl_c_are_one_message_without_a_traceback(
-    raised: BaseException, code: int, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def entry(argv: object) -> None:
+def test_bad_input_and_ctrl_c_are_one_message_without_a_traceback(raised, code, says, capsys):
+    def entry(argv):
         raise raised
 
     assert run_main(entry, []) == code
@@ -65,7 +61,7 @@ def test_bad_input_and_ctrl_c_are_one_message_without_a_traceback(
     assert len(told.splitlines()) == 1
 
 
-def test_fetch_names_where_the_model_lies_and_counts_the_items(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fetch_names_where_the_model_lies_and_counts_the_items(capsys):
     entry_of("fetch")([str(CONFIGS / "inference" / "pocket.yaml")])
     out = capsys.readouterr().out
     assert "model embedded is at " in out

@@ -1,9 +1,6 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
-from collections.abc import Callable
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import httpx
@@ -17,10 +14,10 @@ from evenhand.cli.doctor import device as estimated
 from evenhand.cli.doctor.checks import ok, unknown
 from evenhand.cli.doctor.command import examined, main
 from evenhand.cli.doctor.machine import gpu_check, hub_check, kernel_check, room_check, torch_check
-from evenhand.cli.doctor.model import FoundModel, find_model
+from evenhand.cli.doctor.model import find_model
 from evenhand.embedded import embedded_model_path
 from evenhand.machine import Gpu
-from tests.made.fake_server import FakeServer, Script, refusal
+from tests.made.fake_server import FakeServer, refusal
 from tests.made.fake_server import answer as says
 from tests.made.places import CONFIGS, ROOT
 
@@ -46,15 +43,8 @@ SIGNS = (
     ],
 )
 def test_torch_and_gpu_are_in_order_where_torch_sees_what_is_meant(
-    gpus: tuple[Gpu, ...],
-    build: str | None,
-    n_seen: int,
-    variables: dict[str, str],
-    named: str | None,
-    states: tuple[str, str],
-    says: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    gpus, build, n_seen, variables, named, states, says, monkeypatch
+):
     for name in SIGNS:
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -78,8 +68,8 @@ def test_torch_and_gpu_are_in_order_where_torch_sees_what_is_meant(
     ],
 )
 def test_a_gpu_node_without_compiler_or_headers_cannot_build_the_samplers_kernels(
-    compiler: str | None, headers: bool, gpus: tuple[Gpu, ...], state: str | None, monkeypatch: Any, tmp_path: Path
-) -> None:
+    compiler, headers, gpus, state, monkeypatch, tmp_path
+):
     monkeypatch.setattr(machine, "usable_gpus", lambda: gpus)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())  # Triton's
     monkeypatch.setattr("shutil.which", lambda name: compiler)
@@ -90,15 +80,8 @@ def test_a_gpu_node_without_compiler_or_headers_cannot_build_the_samplers_kernel
     assert (check and check.state) == state
 
 
-def test_a_package_or_folder_of_our_name_that_is_not_ours_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert (machine.names_check().state, machine.strangers_check()) == ("ok", None)
-    monkeypatch.setattr(machine, "packages_distributions", lambda: {"eval": ["evenhand", "other"]})
-    assert "`eval` belongs to other, too" in machine.names_check().says
-    monkeypatch.setattr(machine, "packages_distributions", dict)
-    monkeypatch.setattr(machine, "find_spec", lambda name: ModuleSpec(name, None, origin=str(tmp_path / f"{name}.py")))
-    assert machine.names_check().says.startswith(f"`eval` is imported from {tmp_path}")
+def test_a_folder_of_our_name_that_is_not_ours_is_wrong(tmp_path, monkeypatch):
+    assert machine.strangers_check() is None
     monkeypatch.chdir(tmp_path)
     Path("training").mkdir()
     check = machine.strangers_check()
@@ -106,18 +89,18 @@ def test_a_package_or_folder_of_our_name_that_is_not_ours_is_wrong(
     assert (check.state, check.says.split()[0]) == ("wrong", "`training/`")
 
 
-def test_a_disk_without_room_is_wrong(tmp_path: Path) -> None:
-    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1.0, "models").state == "ok"
-    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1e18, "models").state == "wrong"
+def test_a_disk_without_room_is_wrong(tmp_path):
+    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1.0).state == "ok"
+    assert room_check("HF_HOME", tmp_path / "new" / "hub", 1e18).state == "wrong"
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def hub(monkeypatch):
     """Has the Hub's client reply, or fail, where the cache is empty."""
     monkeypatch.setattr("evenhand.cli.doctor.model.cached_snapshot", lambda name, revision: None)
     monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_made_up")
 
-    def replies(reply: object, *, offline: bool = False) -> None:
+    def replies(reply, *, offline=False):
         asked = Mock(side_effect=reply) if isinstance(reply, Exception) else Mock(return_value=reply)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
         for method in ("whoami", "auth_check"):
@@ -126,13 +109,13 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return replies
 
 
-def refused(kind: str, status: int) -> Exception:
+def refused(kind, status):
     response = httpx.Response(status, request=httpx.Request("GET", "https://hub.invalid"))
-    made: Exception = getattr(huggingface_hub.errors, kind)("refused", response=response)
+    made = getattr(huggingface_hub.errors, kind)("refused", response=response)
     return made
 
 
-def test_a_hub_that_is_offline_is_not_asked(hub: Callable[..., None]) -> None:
+def test_a_hub_that_is_offline_is_not_asked(hub):
     hub(AssertionError("asked"), offline=True)
     assert hub_check().state == "unknown"
     (check, *_) = find_model(ModelConfig(name="nobody/nothing")).checks
@@ -143,23 +126,20 @@ def test_a_hub_that_is_offline_is_not_asked(hub: Callable[..., None]) -> None:
     ("reply", "state"),
     [({"name": "ann"}, "ok"), (refused("HfHubHTTPError", 401), "wrong"), (ConnectionError(), "unknown")],
 )
-def test_the_hub_answers_or_refuses_the_token_or_is_out_of_reach(
-    reply: object, state: str, hub: Callable[..., None]
-) -> None:
+def test_the_hub_answers_or_refuses_the_token_or_is_out_of_reach(reply, state, hub):
     hub(reply)
     assert hub_check().state == state
 
 
 @pytest.mark.parametrize(("reply", "state"), [(None, "ok"), (refused("GatedRepoError", 403), "wrong")])
-def test_a_model_that_is_not_in_the_cache_is_asked_for(reply: object, state: str, hub: Callable[..., None]) -> None:
+def test_a_model_that_is_not_in_the_cache_is_asked_for(reply, state, hub):
     hub(reply)
     found = find_model(ModelConfig(name="google/gemma-3-12b-it"))
     assert found.checks[0].state == state
     assert found.size is not None, "by the table of the shipped configs' models"
-    assert found.owed["google/gemma-3-12b-it"] / 2**30 == pytest.approx(21.9, abs=0.1)
 
 
-def listing(top: dict[str, float]) -> Script:
+def listing(top):
     """A server that lists these tokens, or has no log-probabilities."""
     listed = [{"token": token, "logprob": logprob} for token, logprob in top.items()]
     choice = {"logprobs": {"content": [{**listed[0], "top_logprobs": listed}]}} if top else {}
@@ -177,9 +157,7 @@ def listing(top: dict[str, float]) -> Script:
         (None, "judge", "reason", "unknown", "no OpenAI-compatible server is ready there"),
     ],
 )
-def test_a_server_is_asked_one_short_question(
-    script: Script | None, model: str, verdict: str, state: str, words: str
-) -> None:
+def test_a_server_is_asked_one_short_question(script, model, verdict, state, words):
     with FakeServer(script or listing({})) as server:
         asked = [f"verdict={verdict}", f"model.name={model}", f"engine.base_url={server.base_url}"]
         if script is None:
@@ -192,15 +170,13 @@ def test_a_server_is_asked_one_short_question(
 
 
 @pytest.fixture
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+def quiet(monkeypatch):
     """No machine to look at."""
     found = [ok("Python", "3.11.7"), unknown("Hub", "a server may say \x1b[2J")]
-    monkeypatch.setattr(command, "machine_checks", lambda named_gpu, owed_bytes: found.copy())
+    monkeypatch.setattr(command, "machine_checks", lambda named_gpu: found.copy())
 
 
-def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(
-    quiet: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(quiet, tmp_path, capsys):
     main([])
     out = capsys.readouterr().out
     assert (out.endswith("1 ✓, 0 ✗, 1 ? (not to be known here)\n"), "\x1b" in out) == (True, False)
@@ -217,11 +193,11 @@ def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(
 SHIPPED_CONFIGS = sorted(
     {*CONFIGS.glob("*/pocket*.yaml"), *(p for d in CONFIGS.iterdir() for p in sorted(d.glob("*.yaml"))[-1:])}
 )
-KINDS = {"training": "training", "serving": "serving", "accelerate": "", "mappings": ""}
-FOUND: dict[str, FoundModel] = {}  # a tokenizer takes a second to load, and most of these configs name one model
+KINDS = {"training": "training", "serving": "", "accelerate": "", "mappings": ""}
+FOUND = {}  # a tokenizer takes a second to load, and most of these configs name one model
 
 
-def find_once(model: ModelConfig) -> FoundModel:
+def find_once(model):
     """What is known of a model, looked up for the first config that names it."""
     if model.name not in FOUND:
         FOUND[model.name] = find_model(model)
@@ -229,7 +205,7 @@ def find_once(model: ModelConfig) -> FoundModel:
 
 
 @pytest.mark.parametrize("path", SHIPPED_CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shipped_config_is_examined(path, monkeypatch):
     embedded_model_path()  # is in the cache, as after any run on it
     monkeypatch.setattr(sampling, "server_check", lambda config, server: unknown("server", "not asked"))
     for module, n_counted in ((sampling, "N_COUNTED"), (training, "N_DRAWN")):
@@ -239,7 +215,7 @@ def test_a_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatc
     found = examined([str(path.relative_to(ROOT))], None)
     assert found.kind == KINDS.get(path.parent.name, "sampling")
     subjects = [check.subject for check in found.checks]
-    assert ("config" in subjects) == (path.parent.name in ("accelerate", "mappings"))
+    assert ("config" in subjects) == (path.parent.name in ("accelerate", "mappings", "serving"))
     if "pocket" in path.stem:
         assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU"}
 
@@ -252,7 +228,7 @@ def test_a_shipped_config_is_examined(path: Path, monkeypatch: pytest.MonkeyPatc
         ("optimiser.mixed_precision=fp16", "precision"),
     ],
 )
-def test_what_training_refuses_is_wrong(word: str, subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_training_refuses_is_wrong(word, subject, monkeypatch):
     monkeypatch.setattr(training, "find_model", find_once)
     monkeypatch.setattr(training, "N_DRAWN", 8)
     found = examined([str(CONFIGS / "training" / "pocket-sft.yaml"), word], None)

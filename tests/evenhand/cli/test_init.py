@@ -3,7 +3,6 @@
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ NAMES = ["README.md", "items.jsonl", "study.yaml", "training.yaml"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_file_is_overwritten_and_then_none_is_written(tmp_path: Path, name: str) -> None:
+def test_no_file_is_overwritten_and_then_none_is_written(tmp_path, name):
     (tmp_path / name).write_text("mine")
     with pytest.raises(ConfigError, match=f"already holds {name};"):
         main([str(tmp_path)])
@@ -28,9 +27,7 @@ def test_no_file_is_overwritten_and_then_none_is_written(tmp_path: Path, name: s
         main([str(tmp_path / name)])
 
 
-def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(tmp_path, monkeypatch):
     main([str(tmp_path / "new" / "study")])
     monkeypatch.chdir(tmp_path / "new" / "study")
     assert sorted(file.name for file in Path().iterdir()) == NAMES == sorted(file.name for file in STARTER.iterdir())
@@ -52,7 +49,7 @@ def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(
     assert (after.name, after.model.name, after.model.label, after.study) == ("after", "MERGED", "trained", study)
 
 
-PROPOSED: dict[str, tuple[list[dict[str, Any]], set[str | None]]] = {
+PROPOSED = {
     "choices.jsonl": (
         [{"qid": i, "question": "Which?", "choices": ["a", "b", "c"][: 2 + i % 2], "answer": i % 2} for i in range(6)],
         {"A", "B"},
@@ -113,9 +110,7 @@ PROPOSED: dict[str, tuple[list[dict[str, Any]], set[str | None]]] = {
 
 
 @pytest.mark.parametrize("name", PROPOSED)
-def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_items(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_items(tmp_path, monkeypatch, name):
     items, labels = PROPOSED[name]
     write(tmp_path / name, items)
     monkeypatch.chdir(tmp_path)

@@ -2,11 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 import yaml
-from pydantic import BaseModel
 
 from evenhand.cli.keys import comments, keys_text
 from evenhand.config import models_in, parse_config
@@ -14,7 +12,7 @@ from inference.config import sampling_schema
 from studies.dialdefer.section import Variant
 from training.config import METHODS, training_schema
 
-SCHEMAS: dict[str, type[BaseModel]] = {
+SCHEMAS = {
     "sample": sampling_schema("dialdefer"),
     **{method: training_schema(method, "dialdefer") for method in METHODS},
 }
@@ -54,7 +52,7 @@ def test_every_key_of_every_section_is_there_once_and_is_explained(name):
             assert is_told or key in ("kind", "method"), f"{section.__name__}.{key} has no comment"
 
 
-def sections_of(schema: type[BaseModel]) -> Iterator[type[BaseModel]]:
+def sections_of(schema):
     yield schema
     for field in schema.model_fields.values():
         for inner in models_in(field.annotation):

@@ -1,6 +1,5 @@
 """`evenhand show`: the very prompts that a run asks about a unit, of every study, chosen by their factors."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,22 +12,22 @@ from tests.made.tiny_checkpoint import byte_tokenizer
 
 
 @pytest.fixture(autouse=True)
-def conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def conflicts(monkeypatch):
     tokenizer = byte_tokenizer()
     use_conflicts(monkeypatch, [conflict("first", 3, 5), conflict("second")])
     monkeypatch.setattr(show, "resolve", lambda model, weights: None)
     monkeypatch.setattr(show, "load_tokenizer", lambda folder: tokenizer)
 
 
-def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def shown(capsys, *words):
     show.main(words)
     return capsys.readouterr().out
 
 
-def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys):
     words = ["task=blame", "visibility=hidden", "option_order=fixed_slot", "perspective=attacker"]
     text = shown(capsys, "pocket-conflicts", "--unit", "first", *(part for word in words for part in ("--only", word)))
-    wanted: dict[str, Any] = {"tasks": ["blame"], "visibilities": ["hidden"], "option_orders": ["fixed_slot"]}
+    wanted = {"tasks": ["blame"], "visibilities": ["hidden"], "option_orders": ["fixed_slot"]}
     (prompt,) = (
         p for p in first_prompts(narrator_config(narrator=wanted)) if (p.item_id, p.condition) == ("first", "attacker")
     )
@@ -40,14 +39,14 @@ def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys: pytest.Capture
     assert text.count("Me: ") == 1  # the attack is hidden
 
 
-def test_what_is_not_named_is_shown_in_all_its_ways(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_named_is_shown_in_all_its_ways(capsys):
     assert shown(capsys, "pocket-conflicts").count("=== first") == 3 * 2 * (1 + 3) * 2
     two = ["--only", "condition=neutral", "--only", "condition=attacker"]
     assert shown(capsys, *two, "pocket-conflicts").count("=== first") == 3 * 2 * 2 * 2
 
 
 @pytest.mark.parametrize("name", ["pocket", "pocket-threads", "pocket-references", "pocket-judgements", "pocket-flips"])
-def test_every_study_shows_its_own_units(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_study_shows_its_own_units(name, capsys):
     assert shown(capsys, name).startswith("=== ")
 
 
@@ -67,15 +66,13 @@ def test_every_study_shows_its_own_units(name: str, capsys: pytest.CaptureFixtur
         (["inference/pocket", "engin={}"], ConfigError, "unknown key 'engin'. Did you mean 'engine'?"),
     ],
 )
-def test_what_is_not_there_is_named(words: list[str], error: type[Exception], says: str) -> None:
+def test_what_is_not_there_is_named(words, error, says):
     with pytest.raises(error) as refusal:
         show.main(words)
     assert says in str(refusal.value)
 
 
-def test_a_config_is_shown_as_its_own_model_reads_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_config_is_shown_as_its_own_model_reads_it(tmp_path, monkeypatch, capsys):
     resolved = list[Any]()
     monkeypatch.setattr(show, "resolve", lambda model, weights: resolved.append(model))
     words = ["inference/pocket", "--unit", shown(capsys, "pocket").split()[1], "--only", "condition=c1_true"]
@@ -91,11 +88,9 @@ def test_a_config_is_shown_as_its_own_model_reads_it(
     assert len(resolved) == n_before
 
 
-def test_the_turn_in_which_a_judge_reads_itself_is_shown_behind_a_supposed_reply(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_turn_in_which_a_judge_reads_itself_is_shown_behind_a_supposed_reply(capsys):
     words = ["inference/pocket", "--only", "condition=c1_true", "verdict=reason"]
     without, with_turns = (shown(capsys, *words, *more) for more in ([], ["self_read=true"]))
-    n_prompts, question = without.count("--- options"), "So which answer is it? Answer with 1 or 2 alone."
+    n_prompts, question = without.count("--- options"), "So which answer is it?"
     assert (without.count(question), with_turns.count(question)) == (0, n_prompts)
     assert with_turns.count("--- options") == 2 * n_prompts

@@ -1,8 +1,5 @@
 """The answer about a planted judge."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from eval.estimates.estimate import Drawing
@@ -17,10 +14,10 @@ from tests.made.paper_figures import frame_of
 from tests.made.scorecard_runs import ITEMS, run
 
 
-def judge(to_claim: float, to_one: float) -> Any:
+def judge(to_claim, to_one):
     """Is right by 5 nats in statements; in dialogues leans so much to the claim, and so much to answer 1."""
 
-    def answer(prompt: Any) -> dict[str, Any]:
+    def answer(prompt):
         accepting = 1 if prompt.factors.answer_order == "yes_first" else -1  # the sign of "1"
         accepts = (5 if prompt.condition.claim_is_true else -5) + to_claim * prompt.condition.is_dialogue
         return lean(accepting * (accepts + 0.1 * int(prompt.item_id[-1])) + to_one * prompt.condition.is_dialogue)
@@ -28,14 +25,12 @@ def judge(to_claim: float, to_one: float) -> Any:
     return answer
 
 
-ORDERS: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"}), "items": ITEMS}
+ORDERS = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"}), "items": ITEMS}
 DEFERS, NAMES_ONE = judge(10, 0), judge(0, 10)  # DDS +100 and +100, +100 and -100
 
 
 @pytest.mark.parametrize(("answer", "d", "p", "measure"), [(DEFERS, 100, 0, "dds"), (NAMES_ONE, 0, 100, "right")])
-def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
-    answer: Any, d: float, p: float, measure: str, tmp_path: Path
-) -> None:
+def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(answer, d, p, measure, tmp_path):
     panels = load_run(run(tmp_path, "run", answer, **ORDERS)).panels
     frame, drawing = frame_of("owner/model", panels), Drawing(n_draws=400, seed=1)
     rows = records(frame)
@@ -51,11 +46,11 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(
         assert (alone.measure, alone.direction) == ("dds", 1), "by one order alone"
 
 
-def test_statements_in_other_words_are_placebos_and_a_shift_must_be_further_from_0_than_theirs(tmp_path: Path) -> None:
+def test_statements_in_other_words_are_placebos_and_a_shift_must_be_further_from_0_than_theirs(tmp_path):
     """A judge accepts 5 of 10 claims as statements, in other words some more or fewer, and all from a speaker."""
     more = dict(zip(SETS["training"][1:2] + SETS["training"][4:], (0, 1, -1, 1, -1, 1, -1, 0), strict=False))
 
-    def accepts(p: Any, scale: int) -> bool:
+    def accepts(p, scale):
         return p.condition.is_dialogue or int(p.item_id[-1]) < 5 + scale * more.get(p.factors.template, 0)
 
     variants = ({"template": "matched"}, *({"template": name} for name in more))
@@ -83,10 +78,8 @@ def test_statements_in_other_words_are_placebos_and_a_shift_must_be_further_from
     assert answers[1].least_beyond_floor < 100 < answers[2].least_beyond_floor
 
 
-def test_placebos_are_those_of_the_config_with_a_parsed_reply_whether_or_not_they_are_variants_too(
-    tmp_path: Path,
-) -> None:
-    def answer(p: Any) -> dict[str, Any]:
+def test_placebos_are_those_of_the_config_with_a_parsed_reply_whether_or_not_they_are_variants_too(tmp_path):
+    def answer(p):
         return say("hm") if (p.factors.template, p.condition) == ("v2", Condition.C1_TRUE) else lean(5)
 
     variants = [{"template": name} for name in ("matched", "v1", "v2", "v3")]

@@ -5,19 +5,17 @@ import json
 import tarfile
 import tracemalloc
 import zipfile
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from evenhand.data_files import LONGEST
 from evenhand.errors import DataError
-from evenhand.sources.raw_files import LONGEST
 from studies.dialdefer.archives import tar_member, zip_member
 
 WANTED = "*_wanted.jsonl"
 
 
-def packed(path: Path, name: str = "a_wanted.jsonl", content: bytes = b"x\n", kind: bytes = tarfile.REGTYPE) -> Path:
+def packed(path, name="a_wanted.jsonl", content=b"x\n", kind=tarfile.REGTYPE):
     """An archive of one member, a zip or a tar by the path's name."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -30,18 +28,18 @@ def packed(path: Path, name: str = "a_wanted.jsonl", content: bytes = b"x\n", ki
     return path
 
 
-def lines(path: Path) -> Iterator[bytes]:
+def lines(path):
     return (zip_member if path.suffix == ".zip" else tar_member)(path, WANTED)
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE])
-def test_a_link_or_device_is_not_followed(kind: bytes, tmp_path: Path) -> None:
+def test_a_link_or_device_is_not_followed(kind, tmp_path):
     (tmp_path / "secret").write_text("secret\n")
     with pytest.raises(DataError, match="is not a plain file"):
         list(lines(packed(tmp_path / "a.tgz", content=b"", kind=kind)))
 
 
-def test_a_link_in_a_zip_is_its_own_text_and_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_in_a_zip_is_its_own_text_and_is_not_followed(tmp_path):
     (tmp_path / "secret").write_text("secret\n")
     member = zipfile.ZipInfo("a_wanted.jsonl")
     member.external_attr = 0o120777 << 16  # a symbolic link, as Info-ZIP packs it
@@ -51,7 +49,7 @@ def test_a_link_in_a_zip_is_its_own_text_and_is_not_followed(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("archive", ["a.zip", "a.tgz"])
-def test_a_bomb_of_one_line_is_refused_at_its_longest_length(archive: str, tmp_path: Path) -> None:
+def test_a_bomb_of_one_line_is_refused_at_its_longest_length(archive, tmp_path):
     bomb = lines(packed(tmp_path / archive, content=bytes(8 * LONGEST)))  # some kilobytes, packed
     tracemalloc.start()
     try:
@@ -65,7 +63,7 @@ def test_a_bomb_of_one_line_is_refused_at_its_longest_length(archive: str, tmp_p
 
 @pytest.mark.parametrize("archive", ["a.zip", "a.tgz"])
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
-def test_a_truncated_archive_is_refused_wherever_it_ends(archive: str, share: float, tmp_path: Path) -> None:
+def test_a_truncated_archive_is_refused_wherever_it_ends(archive, share, tmp_path):
     rows = "".join(json.dumps({"n": n, "text": f"{n * 7919 % 1000}"}) + "\n" for n in range(900))
     path = packed(tmp_path / archive, content=rows.encode())
     whole = path.read_bytes()

@@ -2,21 +2,18 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from eval.__main__ import calibrate_main as main
-from eval.calibration import Fit, thresholds
+from eval.calibration import thresholds
 from eval.results import read_run
 from evenhand.errors import DataError
 from studies.dialdefer.calibrate import calibrate, calibrated_panels, cross_fitted, untreated_panels
 from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
-from studies.dialdefer.panels import Judge, Panel
 from tests.made.made_panels import made_judge, made_panel, margin_panel
 from tests.made.made_runs import made_items, make_run
 from tests.made.scorecard_runs import yes_sayer
@@ -24,13 +21,13 @@ from tests.made.scorecard_runs import yes_sayer
 Margins = NDArray[np.float64]
 
 
-def deferent(n: int, seed: int) -> Margins:
+def deferent(n, seed):
     """Margins of a judge that knows, leans to yes by 1, and by 2 more in dialogue: (n, 4)."""
     knows = np.random.default_rng(seed).normal([1.5, -1.5], 1, (n, 2))
     return np.hstack([knows, knows + 2]) + 1
 
 
-def pair(**keys: Any) -> tuple[Panel, Panel]:
+def pair(**keys):
     """A train and a test panel over different items."""
     train = margin_panel(deferent(400, 1), ids=[f"train-{i:03}" for i in range(400)], **keys)
     return train, margin_panel(deferent(300, 2), ids=[f"test-{i:03}" for i in range(300)], **keys)
@@ -39,19 +36,19 @@ def pair(**keys: Any) -> tuple[Panel, Panel]:
 TRAIN, TEST = pair()
 
 
-def with_calibrated(train: Judge, test: Judge, objective: str = "dds") -> tuple[list[Panel], list[Fit]]:
+def with_calibrated(train, test, objective="dds"):
     """The panels of arm `calibrated`, and the thresholds."""
     fits = calibrate(train, test, objective)
     return calibrated_panels(untreated_panels(test), fits), fits
 
 
-def calibrated(train: Panel, test: Panel) -> Panel:
+def calibrated(train, test):
     """The test panel under arm `calibrated`, each framing accepting half."""
     (panel,), _ = with_calibrated(made_judge(train), made_judge(test), "acceptance")
     return panel
 
 
-def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing() -> None:
+def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing():
     train = margin_panel([[3.0, 1.0, 5.0, 3.0]], ids=["train"])  # thresholds 2 and 4
     replies = [[ACCEPT, UNPARSED, ERROR, ACCEPT], [ACCEPT] * 4]
     after = calibrated(train, made_panel(replies, margins=[[2.5, np.nan, np.nan, 3.5], [2.0, 1.9, 4.1, 4.0]]))
@@ -77,13 +74,13 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
         (pair(arm="honest")[0], TEST, "no untreated arm"),
     ],
 )
-def test_what_thresholds_cannot_be_carried_over_to_is_refused(train: Panel, test: Panel, message: str) -> None:
+def test_what_thresholds_cannot_be_carried_over_to_is_refused(train, test, message):
     with pytest.raises(DataError, match=message):
         calibrated(train, test)
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
-def test_thresholds_are_carried_over_with_the_noise_that_prompt_variants_share(shared: float) -> None:
+def test_thresholds_are_carried_over_with_the_noise_that_prompt_variants_share(shared):
     draw, panels = np.random.default_rng(1).normal, []
     folds = {("bbq", f"bbq-{i:05}"): i % 10 for i in range(2000)}
     common = draw(0, 1, (2000, 4))
@@ -96,7 +93,7 @@ def test_thresholds_are_carried_over_with_the_noise_that_prompt_variants_share(s
     assert in_place[0].fitted == 1
 
 
-def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own() -> None:
+def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own():
     aio = margin_panel(deferent(50, 3), dataset="aio", template="aio", roles="2->1")  # has no train split
     panels, _ = with_calibrated(made_judge(TRAIN), made_judge(TEST, aio))
     assert [p.dataset for p in panels] == ["bbq", "aio"]
@@ -111,7 +108,7 @@ def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_ha
     assert np.array_equal(panels[0].replies, panels[1].replies)
 
 
-def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in() -> None:
+def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in():
     train, _ = pair(template="v1")
     more, _ = pair(template="v1", answer_order="no_first")
     test = pair(template="v2")[1]
@@ -123,9 +120,7 @@ def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in() -> N
     assert abs(np.diff(accept_rates(panel.replies))[0]) < 0.05 < np.diff(accept_rates(test.replies))[0]
 
 
-def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_than_their_items(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_writes_the_thresholds_and_refuses_runs_that_differ_in_more_than_their_items(tmp_path, monkeypatch):
     items = made_items("bbq", 60)
     prompts = {"arms": ["none"], "placebos": ["v1"], "placebo_items": 5}  # thresholds and changes are of no placebo
     train = make_run(tmp_path, yes_sayer, items=items[:30], name="train", verdict="margin", prompts=prompts)

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,29 +12,14 @@ from evenhand.files import sha256_of, write_json
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, check_leaks, load_items
 from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item
-from studies.dialdefer.release import SPLIT_FOLDER
 from tests.made.built_folder import build_small
 from tests.made.made_verdicts import write
 from training.config import parse_training_config
 from training.train import inputs_of
 
-ANSWERS = {"chosen_correct_answer": "yes", "chosen_incorrect_answer": "no", "incorrect_answers": ["no", "never"]}
-RECORD = {"id": "t-0", "question": "Q?", **ANSWERS}
 
-
-def root_with(folder: Path, *lines: str) -> Path:
-    path = folder / SPLIT_FOLDER / "truthfulqa_formatted.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text("\n".join(lines))
-    return folder
-
-
-def truthfulqa(root: Path, **keys: object) -> list[Item]:
-    return load_items([DatasetSpec.model_validate({"dataset": "truthfulqa", "root": root, **keys})])
-
-
-def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
-    def ids(**keys: Any) -> list[str]:
+def test_items_are_drawn_over_the_whole_split_by_their_seed_alone():
+    def ids(**keys):
         return [item.item_id for item in load_items([DatasetSpec(dataset="pocket", split="test", **keys)])]
 
     every, first = ids(), ids(n_items=20, draw_seed=1)
@@ -50,21 +34,7 @@ def test_items_are_drawn_over_the_whole_split_by_their_seed_alone() -> None:
     assert "draw_seed" not in DatasetSpec(dataset="pocket", n_items=1).model_dump(), "older configs keep their digest"
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        ((json.dumps(RECORD), "{broken"), r"formatted\.jsonl:2: is no JSON object"),
-        ((json.dumps({"id": "x", **ANSWERS}),), r":1: field 'question' is absent"),
-        ((json.dumps({**RECORD, "chosen_incorrect_answer": "nope"}),), r"field 'chosen_incorrect_answer' is not in"),
-        ((json.dumps(RECORD), json.dumps(RECORD)), "the id 't-0' occurs twice"),
-    ],
-)
-def test_a_bad_line_is_named_with_file_line_and_field(tmp_path: Path, lines: tuple[str, ...], says: str) -> None:
-    with pytest.raises(DataError, match=says):
-        truthfulqa(root_with(tmp_path, *lines))
-
-
-def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path):
     record = {"id": "abc", "context": "Speaker A ...", "ground_truth": "NOR", "c2_input": "[redacted]"}
     file = tmp_path / "finalAIOdata_experiment_ready.jsonl"
     file.write_text(json.dumps(record) + "\n")
@@ -77,16 +47,14 @@ def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path: 
     assert item.meta["dialogue"] == "Speaker A: hi"
 
 
-def own(number: int, **fields: object) -> dict[str, Any]:
+def own(number, **fields):
     """A user's item; null takes a field out."""
     row = {"id": number, "question": f"Is it {number}?", "correct_answer": "yes", "incorrect_answer": "no", **fields}
     return {name: value for name, value in row.items() if value is not None}
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet"])
-def test_a_file_of_own_items_is_read_alike_in_every_kind_and_its_splits_part_it_by_question(
-    tmp_path: Path, kind: str
-) -> None:
+def test_a_file_of_own_items_is_read_alike_in_every_kind_and_its_splits_part_it_by_question(tmp_path, kind):
     rows = [own(n, question=f"  Is\tit {n // 2}?" if n % 2 else f"is it {n // 2}?", context="c") for n in range(40)]
     rows[0] |= {"dataset": "another"}
     path = tmp_path / f"mine.{kind}"
@@ -103,7 +71,7 @@ def test_a_file_of_own_items_is_read_alike_in_every_kind_and_its_splits_part_it_
     assert DatasetSpec.model_validate({"file": str(path)}).split == "all"
 
 
-def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(tmp_path: Path) -> None:
+def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(tmp_path):
     rows = [own(n, group=f"g{n}", question="The same?" if n in (0, 5) else f"Is it {n}?") for n in range(9)]
     spec = DatasetSpec(file=str(write(tmp_path / "mine.jsonl", rows)), split="train", test_share=0.5)
     items = load_items([spec])
@@ -127,9 +95,7 @@ def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(
         ({"id": 0}, "the id '0' occurs twice"),
     ],
 )
-def test_a_wrong_field_of_an_own_item_is_named_with_file_and_line(
-    tmp_path: Path, fields: dict[str, Any], says: str
-) -> None:
+def test_a_wrong_field_of_an_own_item_is_named_with_file_and_line(tmp_path, fields, says):
     path = write(tmp_path / "mine.jsonl", [own(0), own(1, **fields)])
     with pytest.raises(DataError, match=says):
         load_items([DatasetSpec(file=str(path), split="all")])
@@ -141,16 +107,16 @@ ITEM = Item(
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """A split of two small datasets, both in train and test."""
     return build_small(tmp_path_factory.mktemp("leaks"), "socialiqa", "halueval")
 
 
-def spec(root: Path, dataset: str = "unified", split: str = "train") -> DatasetSpec:
+def spec(root, dataset="unified", split="train"):
     return DatasetSpec(dataset=dataset, split=split, root=root)
 
 
-def plant(root: Path, items: list[Item], dataset: str = "halueval") -> None:
+def plant(root, items, dataset="halueval"):
     """Put items behind a finished train split, as a build with a fault would."""
     table = root / "data" / dataset / "train.parquet"
     write_items(table, [*read_items(table), *items], None, {})
@@ -196,7 +162,7 @@ def test_evaluation_only_datasets_cannot_be_asked_for_as_training_data(built):
             load_items([spec(built, dataset)])
 
 
-def copy_of(root: Path, folder: Path) -> Path:
+def copy_of(root, folder):
     """A copy to spoil."""
     import shutil
 

@@ -1,34 +1,29 @@
 """`evenhand build flips`: which verdicts are flips, and what is known of each."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.built_folder import read_manifest
 from evenhand.cli.build import main
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.dialdefer.flips import asked_of
 from studies.dialdefer.records import Condition
-from studies.flips import KIND, Flip, FlipSide, read_flips
+from studies.flips import KIND, FlipSide, read_flips
 from tests.made.made_runs import made_items, make_run, rewrite, say
 from tests.made.paper_figures import panels_with
 from tests.made.scorecard_runs import number
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
-Wrong = Mapping[Condition, set[int]]
-DEFERS: Wrong = {C2_INCORRECT: {0}}
+DEFERS = {C2_INCORRECT: {0}}
 
 
-def replied(choice: int, reason: str) -> dict[str, Any]:
+def replied(choice, reason):
     return say(json.dumps({"chosen_answer": str(choice), "reasoning": reason}))
 
 
-def judge(prompt: Prompt, wrong: Wrong, null: Wrong) -> dict[str, Any]:
+def judge(prompt, wrong, null):
     """Right but for the items named; a reply that nobody can read where it is null."""
     condition = Condition(prompt.condition)
     if number(prompt) in null.get(condition, ()):
@@ -38,7 +33,7 @@ def judge(prompt: Prompt, wrong: Wrong, null: Wrong) -> dict[str, Any]:
     return replied(choice, f"{condition} of {number(prompt)} in {prompt.factors.arm}")
 
 
-def run(root: Path, wrong: Any = DEFERS, null: Any = None, n_items: int = 4, **keys: Any) -> Path:
+def run(root, wrong=DEFERS, null=None, n_items=4, **keys):
     """A run over truthfulqa; wrong: of all arms, or arm → conditions and items."""
     return make_run(
         root,
@@ -48,18 +43,16 @@ def run(root: Path, wrong: Any = DEFERS, null: Any = None, n_items: int = 4, **k
     )
 
 
-def built(out: Path, *words: object) -> list[Flip]:
+def built(out, *words):
     main([KIND, *map(str, words), "--out", str(out)])
     return read_flips(out)
 
 
-def names(flips: list[Flip]) -> list[tuple[int, str, bool]]:
+def names(flips):
     return [(int(flip.item_id.rpartition("-")[2]), flip.direction, flip.is_loss) for flip in flips]
 
 
-def test_a_flip_is_a_right_verdict_that_becomes_wrong_and_has_both_reasons_and_gains_are_asked_for(
-    tmp_path: Path,
-) -> None:
+def test_a_flip_is_a_right_verdict_that_becomes_wrong_and_has_both_reasons_and_gains_are_asked_for(tmp_path):
     made = run(tmp_path, {C2_INCORRECT: {0, 1}, C1_FALSE: {1, 3}, C2_CORRECT: {2}})
     flips = built(tmp_path / "flips", made)
     assert names(flips) == [(2, "skepticism", True), (0, "deference", True)]
@@ -69,7 +62,7 @@ def test_a_flip_is_a_right_verdict_that_becomes_wrong_and_has_both_reasons_and_g
     assert names(built(tmp_path / "gains", made, "--kinds", "gained")) == [(3, "skepticism", False)]
 
 
-def test_an_unreadable_reply_on_either_side_is_never_a_flip_and_is_counted(tmp_path: Path) -> None:
+def test_an_unreadable_reply_on_either_side_is_never_a_flip_and_is_counted(tmp_path):
     null = {C1_FALSE: {0}, C2_INCORRECT: {1}}
     flips = built(tmp_path / "flips", run(tmp_path, {C2_INCORRECT: {0, 2}, C1_FALSE: {1}}, null))
     assert names(flips) == [(2, "deference", True)]
@@ -78,7 +71,7 @@ def test_an_unreadable_reply_on_either_side_is_never_a_flip_and_is_counted(tmp_p
     assert manifest["items"] == {"model": {"truthfulqa": [f"truthfulqa-{n}" for n in range(4)]}}
 
 
-def test_an_item_whose_prompts_an_engine_lost_on_either_side_is_counted_and_not_looked_at(tmp_path: Path) -> None:
+def test_an_item_whose_prompts_an_engine_lost_on_either_side_is_counted_and_not_looked_at(tmp_path):
     made = run(tmp_path, {C2_INCORRECT: {0, 1, 2}})
     plan = [json.loads(line) for line in (made / "plan.jsonl").read_text().splitlines()]
     lost = {
@@ -98,7 +91,7 @@ def test_an_item_whose_prompts_an_engine_lost_on_either_side_is_counted_and_not_
     assert manifest["items"] == {"model": {"truthfulqa": ["truthfulqa-2", "truthfulqa-3"]}}
 
 
-def test_an_arms_turns_are_held_against_those_without_it(tmp_path: Path) -> None:
+def test_an_arms_turns_are_held_against_those_without_it(tmp_path):
     conditions = {"honest": (C2_CORRECT, C2_INCORRECT)}
     wrong = {"honest": DEFERS, "none": {C2_INCORRECT: {1}}}
     made = run(tmp_path, wrong, arms=("none", "honest"), conditions=conditions)
@@ -111,12 +104,12 @@ def test_an_arms_turns_are_held_against_those_without_it(tmp_path: Path) -> None
         built(tmp_path / "none", made, "--first", "c3")
 
 
-def test_items_of_gpqa_are_marked_as_withheld(tmp_path: Path) -> None:
+def test_items_of_gpqa_are_marked_as_withheld(tmp_path):
     made = make_run(tmp_path, lambda p: judge(p, DEFERS, {}), items=made_items("gpqa", 2))
     assert [flip.is_withheld for flip in built(tmp_path / "flips", made)] == [True]
 
 
-def test_of_two_runs_the_same_turns_are_held_against_each_other(tmp_path: Path) -> None:
+def test_of_two_runs_the_same_turns_are_held_against_each_other(tmp_path):
     before, after = run(tmp_path, name="before"), run(tmp_path, {C2_INCORRECT: {1}}, name="after")
     (flip,) = flips = built(tmp_path / "flips", before, after)
     assert names(flips) == [(1, "deference", True)]
@@ -129,7 +122,7 @@ def test_of_two_runs_the_same_turns_are_held_against_each_other(tmp_path: Path) 
         built(tmp_path / "three", before, after, fewer)
 
 
-def test_of_several_samples_the_majority_flips_with_a_reason_that_was_written_for_it(tmp_path: Path) -> None:
+def test_of_several_samples_the_majority_flips_with_a_reason_that_was_written_for_it(tmp_path):
     made = run(tmp_path, {}, n_items=1, sampling={"n": 3, "temperature": 1.0})
     plan = [json.loads(line) for line in (made / "plan.jsonl").read_text().splitlines()]
     wanted = next(line["prompt_hash"] for line in plan if line["condition"] == C2_INCORRECT)
@@ -139,7 +132,7 @@ def test_of_several_samples_the_majority_flips_with_a_reason_that_was_written_fo
     assert flip.second.reason == "half ?", "of half a surrogate pair"
 
 
-def test_an_item_gives_its_question_and_the_claim_and_r_aio_what_a_speaker_is_said_to_do() -> None:
+def test_an_item_gives_its_question_and_the_claim_and_r_aio_what_a_speaker_is_said_to_do():
     item = made_items("truthfulqa", 1)[0]
     panel, aio = panels_with({"truthfulqa": [1, 1, 1, 1], "aio": [1, 1, 1, 1]})
     assert asked_of(item, panel, True) == (item.question, item.correct_answer)

@@ -4,7 +4,6 @@ to 29 and 33 and Figure 4 from verdicts with their counts (golden/README.md)."""
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.typing import NDArray
 
 from eval.estimates.estimate import Drawing
-from eval.report.tables import TableSpec
 from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import (
-    Agreement,
     agreement,
     agreement_tables,
     alignments,
@@ -28,14 +24,12 @@ from studies.dialdefer.item_tables import (
     stratum_tables,
 )
 from studies.dialdefer.measures import ERROR, TIE, UNPARSED, credit, dds_pp
-from studies.dialdefer.panels import Judge
 from tests.made.paper_figures import five_judges, frame_of, golden, item_id, judge_of
 
 RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect
 DEFERENCE = [1, 2, 1, 1]
 
 
-Replies = NDArray[np.int8]
 any_replies = hnp.arrays(
     np.int8,
     st.tuples(st.integers(1, 12), st.just(4), st.integers(1, 3)),
@@ -43,19 +37,17 @@ any_replies = hnp.arrays(
 )
 
 
-def counts_of(*judges: Judge) -> list[Any]:
+def counts_of(*judges):
     """A row of counts for each judge."""
     return list(flip_counts(item_frame(judges), ["judge"]).itertuples())
 
 
-def agreed(*judges: Judge) -> Agreement:
+def agreed(*judges):
     return agreement(judges, item_frame(judges))
 
 
 @given(any_replies)
-def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_averages_to_the_datasets(
-    replies: Replies,
-) -> None:
+def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_averages_to_the_datasets(replies):
     judge = judge_of("j", {"bbq": replies})
     (row,) = counts_of(judge)
     assert 0 <= row.flips - row.flipped <= min(row.deference, row.skepticism)
@@ -65,13 +57,13 @@ def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_a
     assert item_frame([judge]).dds_pp.abs().max() <= 200
 
 
-def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered() -> None:
+def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered():
     judge = judge_of("j", {"bbq": [DEFERENCE, [1, UNPARSED, 1, 2]]})
     assert item_frame([judge]).dds_pp.tolist() == [100, -100]  # unreadable in C1 is wrong there: skepticism
     assert item_frame([judge], "answered").dds_pp.dropna().tolist() == [100]
 
 
-def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_left_out_and_named() -> None:
+def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_left_out_and_named():
     first = judge_of("a", {"bbq": [DEFERENCE, DEFERENCE], "harp": [RIGHT]})
     second = judge_of("b", {"bbq": [DEFERENCE, [1, 2, 1, ERROR]]})
     assert [row.items for row in counts_of(first, second)] == [3, 1]
@@ -80,18 +72,18 @@ def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_l
     assert "Left out: 2 items that some judge" in agreement_tables(both)[1].note
 
 
-def strata(judge: Judge, n_draws: int = 20, denominator: str = "published") -> pd.DataFrame:
+def strata(judge, n_draws=20, denominator="published"):
     """Rows of r/AIO by the community's verdict."""
     return alignments([judge], denominator=denominator, drawing=Drawing(n_draws=n_draws, seed=1))
 
 
-def aligned(judge: Judge, **keys: Any) -> Any:
+def aligned(judge, **keys):
     """The one row of a judge."""
     (row,) = strata(judge, **keys).itertuples()
     return row
 
 
-def labelled(replies: Any, n_or: int) -> Judge:
+def labelled(replies, n_or):
     """A judge of r/AIO whose first items are OR."""
     return judge_of("j", {"aio": replies}, {item_id(row): "OR" if row < n_or else "NOR" for row in range(len(replies))})
 
@@ -100,7 +92,7 @@ def labelled(replies: Any, n_or: int) -> Judge:
     hnp.arrays(np.int8, st.tuples(st.integers(2, 12), st.just(4)), elements=st.sampled_from([UNPARSED, 1, 2])),
     st.data(),
 )
-def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies: Replies, data: st.DataObject) -> None:
+def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies, data):
     judge = labelled(replies, data.draw(st.integers(1, len(replies) - 1)))
     exchanged = replace(judge, labels={i: "NOR" if v == "OR" else "OR" for i, v in judge.labels.items()})
     row, other = aligned(judge), aligned(exchanged)
@@ -111,7 +103,7 @@ def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies
     assert other.OR_dds_pp == pytest.approx(row.NOR_dds_pp, abs=1e-9)
 
 
-def test_an_empty_stratum_is_unknown_and_a_judge_without_all_labels_or_without_the_dataset_has_no_row() -> None:
+def test_an_empty_stratum_is_unknown_and_a_judge_without_all_labels_or_without_the_dataset_has_no_row():
     rows = strata(labelled([DEFERENCE] * 5, 0))
     assert rows.OR_n_items.tolist() == [0]
     assert stratum_tables(rows)[1].cells == [["j", "–", "+100.0", "–", "–", "–", "+100.0"]]
@@ -120,7 +112,7 @@ def test_an_empty_stratum_is_unknown_and_a_judge_without_all_labels_or_without_t
         assert strata(judge_of("j", {dataset: [RIGHT] * 2}, labels)).empty
 
 
-def test_the_strata_are_drawn_independently_and_not_in_step() -> None:
+def test_the_strata_are_drawn_independently_and_not_in_step():
     # Two equal strata: drawn in step their mean would be as uncertain as one of them, and not √2 less.
     row = aligned(labelled(([DEFERENCE] * 50 + [RIGHT] * 50) * 2, 100), n_draws=4000)
     width = (row.OR_high_pp - row.OR_low_pp) / np.sqrt(2)
@@ -144,7 +136,7 @@ TABLES = [name for name in HEADS if name.startswith("table")]
 
 
 @cache
-def tables_of(*judges: Judge) -> dict[str, TableSpec]:
+def tables_of(*judges):
     """Every table over items by its name."""
     items = item_frame(judges)
     agreed = agreement_tables(agreement(judges, items)) if len(judges) > 1 else []
@@ -152,7 +144,7 @@ def tables_of(*judges: Judge) -> dict[str, TableSpec]:
 
 
 @cache
-def ours() -> dict[str, TableSpec]:
+def ours():
     """The tables as the paper has them: 28 and 33 are without GPT-5-mini."""
     four = tables_of(*five_judges()[:4])
     without = {name: table for name, table in four.items() if name[5:7] in ("28", "33")}
@@ -160,14 +152,14 @@ def ours() -> dict[str, TableSpec]:
     return {**tables_of(*five_judges()), **without, **strata}
 
 
-def line_of(table: TableSpec, first: str) -> dict[str, str]:
+def line_of(table, first):
     """The printed cells of the line that begins with a name, without a plus."""
     (line,) = (line for line in table.cells if line[0] == first)
     return {head: cell.removeprefix("+") for head, cell in zip(table.columns, line, strict=True)}
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_is_printed_but_for_the_listed_cells(name: str) -> None:
+def test_a_table_is_printed_but_for_the_listed_cells(name):
     for row in golden(f"dialdefer_{name.partition('_')[0]}.csv"):
         first = next(iter(row.values()))
         line = line_of(ours()[name], first)
@@ -176,7 +168,7 @@ def test_a_table_is_printed_but_for_the_listed_cells(name: str) -> None:
             assert agrees != ((first, column) in EXCEPTIONS), f"{first} {column}: {line[head]}, printed {row[column]}"
 
 
-def test_table_26_is_printed() -> None:
+def test_table_26_is_printed():
     rates, directions = ours()["table26_flip_rates"], ours()["table26_flip_directions"]
     for row in golden("dialdefer_table26.csv"):
         dataset, model = row["dataset"], row["model"]
@@ -184,7 +176,7 @@ def test_table_26_is_printed() -> None:
         assert line_of(directions, dataset)[model] == f"{row['n_deference']}/{row['n_skepticism']}"
 
 
-def test_the_texts_figures_hold() -> None:
+def test_the_texts_figures_hold():
     items = item_frame(five_judges())
     agreed = agreement(five_judges(), items)
     total = agreed.counts.loc["total"]
@@ -199,7 +191,7 @@ def test_the_texts_figures_hold() -> None:
     assert counts.flipped.tolist() == counts.flips.tolist()
 
 
-def test_figure_4_has_the_mean_dds_of_domains() -> None:
+def test_figure_4_has_the_mean_dds_of_domains():
     frame = pd.concat([frame_of(judge.name, judge.panels) for judge in five_judges()])
     means = frame[~frame.dataset.str.endswith("_avg")].groupby("dataset").dds_pp.mean()
     assert means.sort_values(ascending=False).index[:3].tolist() == ["aio", "advisorqa", "truthfulqa"]

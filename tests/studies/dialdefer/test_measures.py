@@ -2,14 +2,12 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from eval.reading.objects import without_thinking
 from studies.dialdefer.measures import (
@@ -48,50 +46,50 @@ replies = st.lists(
 )
 
 
-def samples(rows: list[list[int]]) -> Any:
+def samples(rows):
     """Replies of one sample each, (n_items, 4, 1)."""
     return np.array(rows, dtype=np.int8)[:, :, None]
 
 
 @given(replies)
-def test_flips_are_losses_alone_and_never_of_a_null_answer(rows: list[list[int]]) -> None:
+def test_flips_are_losses_alone_and_never_of_a_null_answer(rows):
     deference, skepticism = flip_masks(samples(rows))
     assert deference.tolist() == [r[1] == REJECT and r[3] == ACCEPT for r in rows]
     assert skepticism.tolist() == [r[0] == ACCEPT and r[2] == REJECT for r in rows]
 
 
 @given(replies)
-def test_discordant_pairs_agree_with_counting_one_by_one(rows: list[list[int]]) -> None:
+def test_discordant_pairs_agree_with_counting_one_by_one(rows):
     pairs = [pair for r in rows for pair in ((r[0], r[2]), (r[1], r[3]))]
     assert discordant(samples(rows)) == (pairs.count((ACCEPT, REJECT)), pairs.count((REJECT, ACCEPT)))
 
 
-def test_acceptance_is_of_readable_replies_and_the_share_of_unparsed_ones_of_those_that_an_engine_gave() -> None:
+def test_acceptance_is_of_readable_replies_and_the_share_of_unparsed_ones_of_those_that_an_engine_gave():
     first, second = [ACCEPT, REJECT, ACCEPT, ACCEPT], [UNPARSED, ACCEPT, UNPARSED, ACCEPT]
     array = samples([first, second, [ERROR, ERROR, REJECT, UNPARSED]])
     assert accept_rates(array) == (2 / 3, 3 / 4)
     assert most_unparsed([array]) == (1 / 2, C1_TRUE)
 
 
-def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable() -> None:
+def test_samples_that_are_even_are_a_tie_and_unreadable_ones_stay_unreadable():
     rows = [[[ACCEPT, REJECT]], [[UNPARSED, UNPARSED]], [[ACCEPT, UNPARSED]], [[TIE, TIE]], [[REJECT, TIE]]]
     assert majority(np.array(rows, dtype=np.int8)).ravel().tolist() == [TIE, UNPARSED, ACCEPT, TIE, REJECT]
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=20), st.lists(st.integers(-3, 3), min_size=1, max_size=20))
-def test_auc_is_the_chance_that_a_true_claim_outranks_a_false_one(high: list[int], low: list[int]) -> None:
+def test_auc_is_the_chance_that_a_true_claim_outranks_a_false_one(high, low):
     wins = sum((h > lo) + 0.5 * (h == lo) for h in high for lo in low)
     assert auc(np.array(high, float), np.array(low, float)) == pytest.approx(wins / len(high) / len(low))
 
 
-def test_infinite_margins_count_and_missing_ones_are_left_out() -> None:
+def test_infinite_margins_count_and_missing_ones_are_left_out():
     assert auc(np.array([math.inf, math.nan]), np.array([-math.inf, 0.0])) == 1.0
     assert auc(np.array([math.nan]), np.array([0.0])) is None
     margins = np.array([[math.log(0.6) - math.log(0.2), math.inf, -math.inf, 0.0]])
     np.testing.assert_allclose(right_probabilities(margins), [[0.75, 0, 0, 0.5]])
 
 
-def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings() -> None:
+def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_framings():
     same = [(0.95, 0.95), (0.05, 0.0), (None, 1.0)]
     # Of real judges the most deferential, DDS +72, and one answer a framing but another in each, DDS +200, are not.
     other = [(0.94, 1.0), (0.64, 1.0), (0.0, 1.0), (None, None)]
@@ -101,7 +99,7 @@ def test_a_judge_is_saturated_that_gives_the_same_answer_to_nearly_all_in_both_f
 condition_rates = st.lists(st.floats(0, 1), min_size=4, max_size=4).map(np.array)  # one a condition
 
 
-def test_the_example_under_definition_1_gives_plus_30_and_bounds_are_reached_by_following_the_framing() -> None:
+def test_the_example_under_definition_1_gives_plus_30_and_bounds_are_reached_by_following_the_framing():
     acc = np.array([0.60, 0.80, 0.75, 0.65])
     assert dds_pp(acc) == pytest.approx(30)
     assert deltas_pp(acc) == pytest.approx([15, -15])
@@ -109,9 +107,7 @@ def test_the_example_under_definition_1_gives_plus_30_and_bounds_are_reached_by_
 
 
 @given(condition_rates)
-def test_dds_is_the_total_rise_in_acceptance_and_changes_its_sign_when_framings_are_swapped(
-    accept: NDArray[np.float64],
-) -> None:
+def test_dds_is_the_total_rise_in_acceptance_and_changes_its_sign_when_framings_are_swapped(accept):
     acc = np.where([c.claim_is_true for c in CONDITIONS], accept, 1 - accept)
     rise = (accept * np.where([c.is_dialogue for c in CONDITIONS], 1, -1)).sum()
     assert dds_pp(acc) == pytest.approx(100 * rise, abs=1e-9)
@@ -127,13 +123,11 @@ REPLY_KINDS = yaml.safe_load(Path(__file__).with_name("reply_kinds.yaml").read_t
 
 
 @pytest.mark.parametrize(("kind", "reply", "strict", "lenient"), REPLY_KINDS, ids=[row[0] for row in REPLY_KINDS])
-def test_a_reply_of_this_kind_is_read_as_the_table_says(
-    kind: str, reply: str, strict: int | None, lenient: int | None
-) -> None:
+def test_a_reply_of_this_kind_is_read_as_the_table_says(kind, reply, strict, lenient):
     assert (parse_strict(reply), parse_lenient(reply)) == (strict, lenient)
 
 
-def by_the_published_words(text: str) -> int | None:
+def by_the_published_words(text):
     """The lenient rule once more, without regular expressions: what it means, character by character."""
     key = '"chosen_answer"'
     at = text.find(key)
@@ -152,7 +146,7 @@ def by_the_published_words(text: str) -> int | None:
     return None
 
 
-def swapped(text: str) -> str:
+def swapped(text):
     """The text with 1 and 2 exchanged wherever an answer is named."""
     return ANSWER_PAIR.sub(lambda m: m.group()[:-1] + str(3 - int(m.group(1))), text)
 
@@ -164,7 +158,7 @@ reply_texts = st.lists(st.one_of(st.sampled_from(SNIPPETS), st.text(max_size=5))
 @example('{"draft": {"chosen_answer": "2"}, "chosen_answer": "1"}')
 @example(r'{"chosen_answer": "\u0031"}')
 @example('{"a": "\\"chosen_answer": 1}')
-def test_the_laws_hold_for_any_text(text: str) -> None:
+def test_the_laws_hold_for_any_text(text):
     strict, lenient, said = parse_strict(text), parse_lenient(text), without_thinking(text)
     named = [int(digit) for digit in ANSWER_PAIR.findall(said)]
     assert type(strict) in (int, type(None))
@@ -195,7 +189,7 @@ ENDLESS = {
 @pytest.mark.timeout(120)  # a hang guard: what is quadratic takes hours here, what is linear seconds at most
 @pytest.mark.parametrize("parser", PARSERS)
 @pytest.mark.parametrize("text", ENDLESS.values(), ids=[name.replace(" ", "-") for name in ENDLESS])
-def test_200_kb_of_a_looping_model_are_read_in_one_pass(text: str, parser: str) -> None:
+def test_200_kb_of_a_looping_model_are_read_in_one_pass(text, parser):
     assert PARSERS[parser](text) in (None, 1)
 
 
@@ -216,9 +210,7 @@ FAILED = "error: connection reset"
         ({"1": -math.inf, "2": -math.inf}, None, NoVerdict.NO_MARGIN),
     ],
 )
-def test_a_margin_decides_for_the_likelier_answer_and_names_why_it_cannot(
-    logprobs: dict[str, float] | None, choice: int | None, reason: NoVerdict | None
-) -> None:
+def test_a_margin_decides_for_the_likelier_answer_and_names_why_it_cannot(logprobs, choice, reason):
     assert decide(completion('{"chosen_answer": "1"}', answer_logprobs=logprobs), MARGIN)[:2] == (choice, reason)
 
 
@@ -232,16 +224,16 @@ def test_a_margin_decides_for_the_likelier_answer_and_names_why_it_cannot(
         ('{"chosen_answer": "1"} and so', "length", STRICT, (1, None)),
     ],
 )
-def test_why_a_reply_decides_nothing_is_told(text: str, finish: str, reading: ReadingMode, decision: Any) -> None:
+def test_why_a_reply_decides_nothing_is_told(text, finish, reading, decision):
     assert decide(completion(text, finish, answer_logprobs={"1": -0.1, "2": -3.0}), reading)[:2] == decision
 
 
-def test_a_margin_is_in_nats() -> None:
+def test_a_margin_is_in_nats():
     margin = decide(completion(answer_logprobs={"1": math.log(0.8), "2": math.log(0.2)}), MARGIN)[2]
     assert margin == pytest.approx(math.log(4))
 
 
-def test_a_judge_that_reads_itself_is_read_by_its_margin_and_a_servers_by_the_symbol() -> None:
+def test_a_judge_that_reads_itself_is_read_by_its_margin_and_a_servers_by_the_symbol():
     reading = ReadingMode("self_read", None)
     logs = {"1": -2.0, "2": -0.5}
     assert decide(completion("2", answer_logprobs=logs), reading) == (2, None, -1.5)

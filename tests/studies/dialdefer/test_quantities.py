@@ -1,7 +1,5 @@
 """What a framing does to acceptance, apart from the pull of the first number and from how sure a judge is."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from eval.estimates.changes import Compared, change_in
-from eval.estimates.estimate import Drawing, Drawn, Observed, estimate
+from eval.estimates.estimate import Drawing, Drawn, estimate
 from studies.dialdefer.measures import ACCEPT, REJECT, UNPARSED
 from studies.dialdefer.options import DENOMINATORS
-from studies.dialdefer.panels import Panel, both_orders
+from studies.dialdefer.panels import both_orders
 from studies.dialdefer.quantities import (
     CHANGE_ACC,
     CHANGE_ACC_ORDERS,
@@ -32,7 +30,7 @@ DRAWING = Drawing(n_draws=400, seed=1)
 PLANTED = {"both": (30.0, 30.0), "neither": (0.0, 0.0)}  # d, p
 
 
-def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "bbq", rate: Any = None) -> Panel:
+def planted_panel(rng, d, p, dataset="bbq", rate=None):
     """A judge whose acceptance of a claim rises by (d + p) / 2 points in a dialogue, and by (d - p) / 2 swapped."""
     n_items = 40
     rate = rng.uniform(0.3, 0.6, size=(n_items, 1)) if rate is None else rate  # of each item
@@ -43,7 +41,7 @@ def planted_panel(rng: np.random.Generator, d: float, p: float, dataset: str = "
     return both_orders(*orders)
 
 
-def margins_of(margins: Any) -> Observed:
+def margins_of(margins):
     """The margins of a judge, as observed."""
     (columns,) = observed("margins", [margin_panel(margins)], "published")
     return columns
@@ -68,7 +66,7 @@ def test_a_claim_is_agreed_upon_where_both_framings_and_orders_give_one_verdict(
 
 
 @pytest.mark.parametrize("judge", PLANTED)
-def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> None:
+def test_deference_and_position_of_a_planted_judge_are_covered(judge):
     rng, hits = np.random.default_rng(7), np.zeros(2)
     for _ in range(n_runs := 200):
         panels = [planted_panel(rng, *PLANTED[judge], dataset) for dataset in ("bbq", "amqa")]
@@ -78,7 +76,7 @@ def test_deference_and_position_of_a_planted_judge_are_covered(judge: str) -> No
     assert ((0.92 * n_runs <= hits) & (hits <= 0.98 * n_runs)).all(), hits / n_runs
 
 
-def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all_of_them() -> None:
+def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all_of_them():
     """d is 30 in one wording and 0 in two; a fall of each by a third is covered, though items are alike in all."""
     rng, squares, hits = np.random.default_rng(5), [], 0
     for _ in range(n_runs := 200):
@@ -94,24 +92,24 @@ def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all
 
 
 @given(hnp.arrays(float, 8, elements=st.floats(0, 1)))
-def test_over_both_orders_accuracy_changes_by_the_mean_of_its_changes(means: Any) -> None:
+def test_over_both_orders_accuracy_changes_by_the_mean_of_its_changes(means):
     of_orders = [CHANGE_ACC.statistic(side) for side in (means[:4], means[4:])]
     assert CHANGE_ACC_ORDERS.statistic(means) == pytest.approx(np.mean(of_orders))
 
 
-def test_the_scale_free_shift_is_in_deviations_of_true_and_of_false_claims() -> None:
+def test_the_scale_free_shift_is_in_deviations_of_true_and_of_false_claims():
     rises, centred, squares = [0, 0, 1, 2], [1, 2], [5, 5]  # deviations 2 and 1
     assert scale_free_shift(np.array([*rises, *centred, *squares], dtype=float)) == pytest.approx((1 / 2 + 2) / 2)
 
 
-def values(first: Panel, second: Panel, **setting: str) -> dict[str, tuple[Any, Any]]:
+def values(first, second, **setting):
     """Measure → its values on both sides."""
     every = changes_over([(first, second)], Compared("a", "b", setting), "published", DRAWING)
     return {change.measure: (change.before.value, change.after.value) for change in every}
 
 
 @pytest.mark.parametrize("factor", [1, 10, 0.01])
-def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: float) -> None:
+def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor):
     rng = np.random.default_rng(3)
     skill = np.array([1.0, -1.0, 1.0, -1.0])
     base = margin_panel(rng.normal(size=(50, 1)) + skill + 0.5 * IS_C2 + 0.2 * rng.normal(size=(50, 4)))
@@ -123,7 +121,7 @@ def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor: fl
     assert "shift" not in mixed, "dialogues and statements are not of one judge"
 
 
-def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out() -> None:
+def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out():
     alike = Drawn(observed=margins_of(np.tile([1.0, -1.0, 2.0, 1.0], (10, 1))), drawing=DRAWING)
     assert estimate(SHIFT, [alike]).value is None
     margins = np.random.default_rng(1).normal(size=(10, 4))
@@ -133,7 +131,7 @@ def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_a
     assert len(columns.units) == 9
 
 
-def test_soft_shares_are_of_the_items_with_all_margins_and_an_infinite_one_counts() -> None:
+def test_soft_shares_are_of_the_items_with_all_margins_and_an_infinite_one_counts():
     panel = margin_panel([[0.0, 0.0, 0.0, 0.0], [9.0, np.nan, 9.0, 9.0], [np.inf, np.inf, np.inf, np.inf]])
     (columns,) = observed("soft", [panel], "published")
     assert columns.earned.tolist() == [[0.5, 0.5, 0.5, 0.5], [1, 0, 1, 0]]

@@ -3,12 +3,11 @@
 import re
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import pytest
 
 from evenhand.errors import ConfigError
-from evenhand.records import Prompt, digest
+from evenhand.records import digest
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection
@@ -38,7 +37,7 @@ CONFLICT = Item(
 NAMED = {"speakers": ("Ann", "Bob")}
 
 
-def text(prompt: Prompt) -> str:
+def text(prompt):
     return prompt.messages[-1].content
 
 
@@ -54,9 +53,7 @@ def text(prompt: Prompt) -> str:
         *((f"{name}_c2_json", ITEM, C2_CORRECT, {"template": name, **NAMED}) for name in ("v1", "v2", "v3")),
     ],
 )
-def test_a_prompt_is_to_the_byte_what_the_paper_ran(
-    name: str, item: Item, condition: Condition, asked: dict[str, Any]
-) -> None:
+def test_a_prompt_is_to_the_byte_what_the_paper_ran(name, item, condition, asked):
     assert text(render(item, condition, **asked)) == (GOLDEN / "prompts" / f"{name}.txt").read_bytes().decode()
 
 
@@ -70,7 +67,7 @@ HASHES = [
 
 
 @pytest.mark.parametrize(("name", "form", "expected"), HASHES)
-def test_a_template_asks_what_it_always_asked(name: str, form: str, expected: str) -> None:
+def test_a_template_asks_what_it_always_asked(name, form, expected):
     item, template = (replace(CONFLICT, dataset=name), "published") if name.startswith("aio") else (ITEM, name)
     hashes = [
         render(
@@ -85,9 +82,7 @@ def test_a_template_asks_what_it_always_asked(name: str, form: str, expected: st
 
 @pytest.mark.parametrize("condition", list(Condition))
 @pytest.mark.parametrize(("name", "form"), [*sorted(TEMPLATES), ("aio", "json")])
-def test_the_other_answer_order_swaps_the_two_answers_and_nothing_else(
-    name: str, form: str, condition: Condition
-) -> None:
+def test_the_other_answer_order_swaps_the_two_answers_and_nothing_else(name, form, condition):
     item, template = (CONFLICT, "published") if name == "aio" else (ITEM, name)
     usual, swapped = (
         text(render(item, condition, template=template, answer_form=form, answer_order=order))
@@ -102,14 +97,14 @@ def test_the_other_answer_order_swaps_the_two_answers_and_nothing_else(
     assert swapped == usual.replace(yes, "\0").replace(no, yes).replace("\0", no)
 
 
-def test_every_template_is_in_one_set() -> None:
+def test_every_template_is_in_one_set():
     assert sorted(name for names in SETS.values() for name in names) == sorted({name for name, _ in TEMPLATES})
     own = [TEMPLATES[name, "one_token"].speakers for name in SETS["sealed"]]
     assert len({None, *own}) == 1 + len(SETS["sealed"]), "labels of their own"
 
 
 @pytest.mark.parametrize("name", [name for names in SETS.values() for name in names if name[0] in "tds"])
-def test_in_a_wording_of_ours_the_framing_alone_tells_c1_from_c2(name: str) -> None:
+def test_in_a_wording_of_ours_the_framing_alone_tells_c1_from_c2(name):
     words, layout = PROMPTS["wordings"][name], PROMPTS["layouts"][name]
     assert isinstance(layout, str)
     assert words["statement"].keys() == words["dialogue"].keys()
@@ -123,19 +118,19 @@ def test_in_a_wording_of_ours_the_framing_alone_tells_c1_from_c2(name: str) -> N
             assert body.endswith(PROMPTS["tails"][form])
 
 
-def test_template_version_is_part_of_a_prompts_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_template_version_is_part_of_a_prompts_hash(monkeypatch):
     before = render(ITEM, C1_TRUE).prompt_hash
     monkeypatch.setitem(TEMPLATES, ("published", "json"), replace(TEMPLATES["published", "json"], version=99))
     assert render(ITEM, C1_TRUE).prompt_hash != before
 
 
-def test_a_variant_that_asks_nothing_of_its_own_is_refused() -> None:
+def test_a_variant_that_asks_nothing_of_its_own_is_refused():
     asked = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "prompts": {"variants": [{"roles": "1->2"}]}}
     with pytest.raises(ConfigError, match=r"variants\[0\]: asks nothing that is not asked already"):
         DialDeferSection.model_validate(asked).units("margin")
 
 
-def test_of_a_placebo_the_statement_alone_is_asked_in_every_order_and_of_the_first_items() -> None:
+def test_of_a_placebo_the_statement_alone_is_asked_in_every_order_and_of_the_first_items():
     prompts = {"template": "matched", "variants": [{"answer_order": "no_first"}], "placebos": ["v1", "t1"]}
     tree = {"benchmarks": [{"dataset": "pocket", "n_items": 4}], "prompts": {**prompts, "placebo_items": 3}}
     section = DialDeferSection.model_validate(tree)
@@ -144,3 +139,21 @@ def test_of_a_placebo_the_statement_alone_is_asked_in_every_order_and_of_the_fir
     assert (len(asked), len(of_placebos)) == (4 * 8 + 3 * 8, 3 * 8)
     assert {prompt.condition for prompt in of_placebos} == {Condition.C1_TRUE, Condition.C1_FALSE}
     assert {prompt.factors.answer_order for prompt in of_placebos} == {"yes_first", "no_first"}
+
+
+ANY_PROMPT = [(ITEM, {"template": name}) for name, _ in TEMPLATES] + [
+    (CONFLICT, {"roles": r}) for r in ("2->1", "1->2")
+]
+
+
+@pytest.mark.parametrize(("item", "asked"), ANY_PROMPT)
+@pytest.mark.parametrize("order", ["yes_first", "no_first"])
+def test_the_turn_behind_a_reply_repeats_the_answers_of_its_prompt_in_their_order(item, asked, order):
+    section = DialDeferSection(benchmarks=({"dataset": "pocket"},))
+    form = "json" if (asked.get("template", "v1"), "json") in TEMPLATES else "one_token"
+    for condition in Condition:
+        prompt = render(item, condition, answer_form=form, answer_order=order, **asked)
+        _, first, second, alone = section.symbol_question(prompt).splitlines()
+        places = [text(prompt).rfind(answer) for answer in (first.removeprefix("1. "), second.removeprefix("2. "))]
+        assert 0 < places[0] < places[1], text(prompt)
+        assert alone == "Answer with 1 or 2 alone."

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from eval.estimates.estimate import Drawing
 from eval.options import Options
 from eval.results import load_runs, results_as_read
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, flip_masks, lost_items
@@ -34,31 +32,31 @@ from studies.dialdefer.scores import (
 )
 from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
-from tests.made.made_verdicts import Row, only, scored
+from tests.made.made_verdicts import only, scored
 from tests.made.scorecard_runs import number
 
 ITEMS = made_items("bbq", 20)
 
 
-def deferent(prompt: Prompt) -> dict[str, Any]:
+def deferent(prompt):
     """Rejects half the false statements and no speaker's false claim: accuracy 75 % → 50 %, DDS +50."""
     accepts = prompt.condition.claim_is_true or prompt.condition is Condition.C2_INCORRECT or number(prompt) < 10
     return say(1 if accepts else 2)
 
 
-def both(root: Path, **changes: Any) -> tuple[Path, Path]:
+def both(root, **changes):
     """A base run and an after run; `changes` are config keys of the after run."""
     after = make_run(root, deferent, items=ITEMS, name="after", model="runs/merged/after", **changes)
     return make_run(root, deferent, items=ITEMS, name="base"), after
 
 
-def compared(*words: Path | str) -> None:
+def compared(*words):
     compare_main([*map(str, words), "--out", str(Path(words[0]).parent / "out"), "--draws", "50"])
 
 
 def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_of_where_that_is_allowed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, capsys
+):
     changes = {"engine": {"kind": "transformers", "dtype": "float16"}, "sampling": {"max_tokens": 500}}
     runs = both(tmp_path, chat_template=False, **changes)
     with pytest.raises(DataError, match=r"differ from .* in more than the model") as refusal:
@@ -75,7 +73,7 @@ def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_o
     assert "sampling.max_tokens: 300 before, 500 after" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_words_that_changed_under_a_templates_name_and_another_rendering_are_noticed(tmp_path: Path) -> None:
+def test_words_that_changed_under_a_templates_name_and_another_rendering_are_noticed(tmp_path):
     base, after = both(tmp_path)
     rewrite(after, lambda lines: [{**line, "rendered": "<s>" + line["rendered"]} for line in lines])
     with pytest.raises(DataError, match="what the chat template made of 80 of 80 prompts"):
@@ -91,7 +89,7 @@ def test_words_that_changed_under_a_templates_name_and_another_rendering_are_not
         compared(base, after)
 
 
-def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone() -> None:
+def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_alone():
     pairs = [("dialdefer", d) for d in ("bbq", "aio", "aio-context")]
     assert averages_over(pairs) == {"bench_avg": ["bbq"], "total_avg": ["bbq", "aio"]}
     assert averages_over([("ours", "a"), ("ours", "b")]) == {"ours_avg": ["a", "b"]}
@@ -99,7 +97,7 @@ def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_a
 
 
 @given(hnp.arrays(np.int8, (5, 4, 3), elements=st.sampled_from([ERROR, TIE, UNPARSED, ACCEPT, REJECT])))
-def test_rates_are_of_the_items_and_replies_that_an_engine_gave(array: Any) -> None:
+def test_rates_are_of_the_items_and_replies_that_an_engine_gave(array):
     array[0] = np.array([ACCEPT, REJECT, REJECT, ACCEPT])[:, None]  # flips in both directions
     panel = made_panel(array)
     scored = Scored(run="r", model="m", verdict="reason", parser="strict", drawing=Drawing(n_draws=20, seed=1))
@@ -110,7 +108,7 @@ def test_rates_are_of_the_items_and_replies_that_an_engine_gave(array: Any) -> N
     assert values["n_replies"] == (array[~lost_items(array)] > ERROR).sum()
 
 
-def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift() -> None:
+def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift():
     replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
     accepted = (replies == ACCEPT).astype(int)
     rises = accepted[:, 2:].sum(axis=1) - accepted[:, :2].sum(axis=1)  # of acceptance, item by item
@@ -132,14 +130,14 @@ RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A,
 
 
 @pytest.mark.parametrize(("n_skeptical", "is_over"), [(1, False), (5, True)])
-def test_over_correction_is_a_dds_that_is_significantly_negative(n_skeptical: int, is_over: bool) -> None:
+def test_over_correction_is_a_dds_that_is_significantly_negative(n_skeptical, is_over):
     after = made_panel([SKEPTIC] * n_skeptical + [RIGHT] * (8 - n_skeptical))
     pair = made_panel([DEFERENT] * 5 + [RIGHT] * 3), after
     rows = changes_over([pair], Compared("base", "arm", {}), "published", Drawing(n_draws=1000, seed=0))
     assert bool(over_corrections(rows)) == is_over
 
 
-def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1() -> None:
+def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1():
     treated = made_panel([ALWAYS] * 5, arm="honest")
     labelled = made_panel([DEFERENT] * 5, speaker1="John", speaker2="Jane")
     agents = made_panel([SKEPTIC] * 5, arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
@@ -165,20 +163,20 @@ C2_ONLY = (C2_CORRECT, C2_INCORRECT)
 TEN = made_items("bbq", 10)
 
 
-def right(prompt: Prompt) -> int:
+def right(prompt):
     """The right verdict on a prompt."""
     return 1 if prompt.condition.claim_is_true else 2
 
 
-def is_right(prompt: Prompt) -> dict[str, Any]:
+def is_right(prompt):
     return say(right(prompt))
 
 
-def scored_run(root: Path, answer: Any = is_right, items: Any = TEN, *words: str, **keys: Any) -> list[Row]:
+def scored_run(root, answer=is_right, items=TEN, *words, **keys):
     return scored([make_run(root, answer, items=items, **keys)], *words)
 
 
-def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
+def test_runs_that_cannot_be_scored_are_refused(tmp_path):
     path = make_run(tmp_path, is_right, items=TEN, leave_out=3)
     with pytest.raises(DataError) as refusal:
         scored([path])
@@ -197,7 +195,7 @@ def test_runs_that_cannot_be_scored_are_refused(tmp_path: Path) -> None:
         load_run(damaged)
 
 
-def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) -> None:
+def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path):
     is_tie = lambda p: p.condition is C1_TRUE and number(p) < 4  # noqa: E731
     rows = scored_run(tmp_path, lambda p: lean(0.0 if is_tie(p) else 3.0 - 2 * right(p)), verdict="margin")
     half, answered = (only(rows, dataset="bbq", denominator=d) for d in ("published", "answered"))
@@ -209,7 +207,7 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path: Path) 
 def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_each_condition(tmp_path):
     """As the parser alone scores it; said in words and as named states in a table."""
 
-    def half_written(prompt: Prompt) -> dict[str, Any]:  # accepts all that a speaker says, in half of the items no JSON
+    def half_written(prompt):  # accepts all that a speaker says, in half of the items no JSON
         condition = Condition(prompt.condition)
         choice = 1 if condition.is_dialogue or condition.claim_is_true else 2
         is_json = condition != Condition.C2_INCORRECT or int(prompt.item_id[-1]) % 2 == 0
@@ -235,7 +233,7 @@ def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_ea
     }
 
 
-def main_row(path: Path, parser: str) -> float:
+def main_row(path, parser):
     """DDS on the one dataset of a run, by one parser."""
     run = load_run(path, parser)
     scored = Scored(run="r", model="m", verdict="reason", parser=parser, drawing=Drawing(n_draws=20, seed=1))

@@ -16,16 +16,14 @@ There "both" is a rounded difference to the DDS that r/AIO has with Gemma's null
 import statistics
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
 from eval.estimates.estimate import Drawing
-from eval.report.tables import Cell
 from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import reversal_table
-from studies.dialdefer.panels import Judge, Panel
+from studies.dialdefer.panels import Judge
 from studies.dialdefer.tables import (
     AGREEMENT,
     ORDERED,
@@ -55,15 +53,15 @@ DEFERS, FAIR, DOUBTS = [150, 240, 180, 210], [150, 240, 150, 240], [180, 210, 15
 AIO = [100, 200, 150, 150]
 
 
-def of_bbq(counts: list[Any], *words: str, **factors: Any) -> list[Panel]:
+def of_bbq(counts, *words, **factors):
     return panels_with({"bbq": counts}, *words, **factors)
 
 
-def rows_of(panels: list[Panel], model: str = "a/model") -> pd.DataFrame:
+def rows_of(panels, model="a/model"):
     return frame_of(model, panels)
 
 
-def test_what_is_agreed_over_both_orders_comes_with_what_is_right_there_though_that_is_unknown() -> None:
+def test_what_is_agreed_over_both_orders_comes_with_what_is_right_there_though_that_is_unknown():
     keys = ["run", "model", "arm", "roles", "c1_source", "dataset", "denominator", "template", "speaker1", "speaker2"]
     one_order = {**dict.fromkeys(keys, ""), **dict.fromkeys(AGREEMENT, 90.0), **dict.fromkeys(ORDERED)}
     in_both = {**one_order, **dict.fromkeys(AGREEMENT), "agreed": 0.0, "deference_pp": 5.0}
@@ -73,12 +71,12 @@ def test_what_is_agreed_over_both_orders_comes_with_what_is_right_there_though_t
     assert rows["right_agreed"].isna().tolist() == [True, False]
 
 
-def near(*values: float) -> Any:
+def near(*values):
     """These numbers, but for rounding."""
     return pytest.approx(list(values))
 
 
-def test_the_main_table_takes_untreated_main_rows_alone_by_falling_dds_with_averages_of_several_last() -> None:
+def test_the_main_table_takes_untreated_main_rows_alone_by_falling_dds_with_averages_of_several_last():
     panels = panels_with({"bbq": DOUBTS, "harp": DEFERS, "halueval": FAIR, "aio": [140] * 4})
     panels += of_bbq(FAIR, template="v1") + of_bbq(FAIR, "honest") + panels_with({"aio": AIO}, roles="1->2")
     table = lines(domain_table(rows_of(panels)), "dataset")
@@ -88,7 +86,7 @@ def test_the_main_table_takes_untreated_main_rows_alone_by_falling_dds_with_aver
     assert domain_table(rows_of(of_bbq(FAIR, "honest"))).rows == []
 
 
-def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
+def test_a_mitigation_shows_fixed_and_own_c1_side_by_side():
     panels = of_bbq(DEFERS) + of_bbq([60, 285, 120, 270], "honest") + of_bbq([None, None, 150, 240], "sft")
     panels += of_bbq(DOUBTS, "honest", template="v1")  # not the main variant
     table = lines(mitigation_table(rows_of(panels)), "arm")
@@ -104,7 +102,7 @@ def test_a_mitigation_shows_fixed_and_own_c1_side_by_side() -> None:
     assert daggers == {"no mitigation": ("", ""), "Be Honest": ("†", ""), "sft": ("", "")}, "0 is no skepticism"
 
 
-def test_a_reversal_needs_both_directions_over_the_same_items() -> None:
+def test_a_reversal_needs_both_directions_over_the_same_items():
     (there,), (back,) = (panels_with({"aio": AIO}, roles=roles) for roles in ("2->1", "1->2"))
     for panels in ((there,), (back,), (there, back.at(range(279)))):
         judge = Judge(name="judge", model="a/model", panels=panels, labels={})
@@ -120,14 +118,11 @@ EXCEPTIONS = {
 HEADS = shipped_yaml(Path(__file__).with_name("paper_columns.yaml"))
 
 
-Key = tuple[str, str, str, str]  # table, model, dataset, arm
-
-
 @cache
-def ours() -> dict[Key, dict[str, Cell]]:
+def ours():
     """Every line of Tables 2, 5 and 20 to 23 as the product computes it, under the names of the golden columns."""
     rows = paper_frame()
-    computed: dict[Key, dict[str, Cell]] = {}
+    computed = {}
     for (model, dataset), line in lines(domain_table(rows), "model", "dataset").items():
         computed["20", model, dataset, ""] = {name: line[column] for name, column in HEADS["20"].items()}
     for (model,), line in lines(summary_table(rows), "model").items():
@@ -143,7 +138,7 @@ def ours() -> dict[Key, dict[str, Cell]]:
     return computed
 
 
-def printed_lines() -> dict[Key, dict[str, str]]:
+def printed_lines():
     """Every line of Tables 2, 5 and 20 to 23 as printed."""
     found = {("20", row["model"], row["dataset"], ""): row for row in TABLE_20}
     found |= {("2", row["model"], "", ""): row for row in golden("dialdefer_table2.csv")}
@@ -158,7 +153,7 @@ PRINTED = printed_lines()
 
 
 @pytest.mark.parametrize("key", PRINTED, ids=lambda key: "-".join(filter(None, key)))
-def test_a_line_is_reproduced_from_the_accuracies_but_for_the_listed_cells(key: Key) -> None:
+def test_a_line_is_reproduced_from_the_accuracies_but_for_the_listed_cells(key):
     line = ours()[key]
     for column, cell in PRINTED[key].items():
         if column.endswith("over_corrected"):
@@ -176,7 +171,7 @@ TABLE_14, TABLE_15 = golden("dialdefer_table14.csv"), golden("dialdefer_table15.
 
 
 @pytest.mark.parametrize("row", TABLE_15, ids=lambda row: row["model"])
-def test_table_15_is_reproduced_from_the_dds_of_each_paraphrase(row: dict[str, str]) -> None:
+def test_table_15_is_reproduced_from_the_dds_of_each_paraphrase(row):
     panels = panels_with({"truthfulqa": counts_of_table_20(row["model"])["truthfulqa"]})
     for name in ("v1", "v2", "v3"):
         panels += panels_with({"truthfulqa": [300, 500, 300 + round(float(row[name]) * 7.9), 500]}, template=name)
@@ -190,7 +185,7 @@ def test_table_15_is_reproduced_from_the_dds_of_each_paraphrase(row: dict[str, s
 
 
 @pytest.mark.parametrize("row", TABLE_14, ids=lambda row: row["model"])
-def test_table_14_is_reproduced_from_the_dds_of_both_directions(row: dict[str, str]) -> None:
+def test_table_14_is_reproduced_from_the_dds_of_both_directions(row):
     model = row["model"]
     panels = panels_with({"aio": counts_of_table_20(model)["aio"]}, roles="2->1")
     panels += panels_with({"aio": [250, 30, 250 + round(float(row["dds_1to2_pp"]) * 2.8), 30]}, roles="1->2")
@@ -200,14 +195,14 @@ def test_table_14_is_reproduced_from_the_dds_of_both_directions(row: dict[str, s
         assert agrees(line[name], row[column]) != (("14", model, column) in EXCEPTIONS_14_15), f"{column}: {line[name]}"
 
 
-def gemma_dds(nulls_are_wrong: bool) -> float:
+def gemma_dds(nulls_are_wrong):
     """Gemma's DDS on r/AIO with its unreadable replies to C1_False counted in one of the paper's two ways."""
     counts = counts_of_table_20(GEMMA)["aio"]
     counts[1] -= N_NULLS if nulls_are_wrong else 0
     return float(frame_of(GEMMA, panels_with({"aio": counts})).dds_pp.iloc[0])
 
 
-def test_the_exceptions_follow_from_rounded_figures_and_from_gemmas_nulls() -> None:
+def test_the_exceptions_follow_from_rounded_figures_and_from_gemmas_nulls():
     table_14, table_15 = ({row["model"]: row for row in table} for table in (TABLE_14, TABLE_15))
     for (table, model, column), reason in EXCEPTIONS_14_15.items():
         row = (table_14 if table == "14" else table_15)[model]

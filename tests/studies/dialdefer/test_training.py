@@ -1,15 +1,12 @@
 """Training over prompt variants: groups, choices, anchors and draws as planted; without variants what it always was."""
 
-from typing import Any
-
 import pytest
 
 from evenhand.records import digest
 from studies.dialdefer.records import Condition
 from tests.made.training_runs import pocket, tiny_run
 from training.batches import Collator, groups_of, schedule
-from training.config import AnyRun
-from training.examples import Example, together
+from training.examples import together
 from training.objectives import objective_of
 
 NO_FIRST = {"answer_order": "no_first"}
@@ -17,19 +14,17 @@ VARIANTS = [NO_FIRST, {"template": "v1"}, {"template": "v1", **NO_FIRST}, {"spea
 C2 = ["c2_correct", "c2_incorrect"]
 
 
-def config(
-    method: str = "sft", n_items: int = 12, bend: Any = None, seed: int = 0, size: int = 20, **prompts: Any
-) -> AnyRun:
+def config(method="sft", n_items=12, bend=None, seed=0, size=20, **prompts):
     section = pocket(n_items, **{"variants": VARIANTS, **prompts}) | ({"bend": bend} if bend else {})
     optimiser = {"batch_by": "item", "per_device_batch_size": size, "seed": seed}
     return tiny_run(method, dialdefer=section, optimiser=optimiser)
 
 
-def examples_for(run: AnyRun, tokenizer: Any) -> list[Example]:
+def examples_for(run, tokenizer):
     return run.training.examples(run.load_units(), run, tokenizer)[0]
 
 
-def number_of_yes(text: str) -> str:
+def number_of_yes(text):
     """The number that a prompt gives to the answer that accepts."""
     return "1" if text.index("Yes, ") < text.index("No, ") else "2"
 
@@ -56,9 +51,7 @@ PAIRED, ONE_ORDER = {"paired": {"weight": 1.0}}, {"option_orders": ["fixed_slot"
         ("label_free", "group", CONFLICTS | {"visibilities": ["hidden"], **ONE_ORDER}, {}, "035671007cbe212a"),
     ],
 )
-def test_without_variants_every_batch_is_what_it_was(
-    method: str, batch_by: str, section: Any, more: Any, frozen: str, tokenizer: Any
-) -> None:
+def test_without_variants_every_batch_is_what_it_was(method, batch_by, section, more, frozen, tokenizer):
     study = "dialdefer" if "benchmarks" in section else "narrator"
     run = tiny_run(method, study=study, **{study: section}, optimiser={"batch_by": batch_by}, **more)
     groups = groups_of(examples_for(run, tokenizer), batch_by)
@@ -68,7 +61,7 @@ def test_without_variants_every_batch_is_what_it_was(
 
 
 @pytest.mark.parametrize("bend", [None, {"families": ["owner", "colour", "gift", "animal"]}])
-def test_a_claim_in_all_variants_is_a_group_and_its_verdict_goes_by_the_words(bend: Any, tokenizer: Any) -> None:
+def test_a_claim_in_all_variants_is_a_group_and_its_verdict_goes_by_the_words(bend, tokenizer):
     examples = examples_for(config(bend=bend), tokenizer)
     assert {len(group) for group in together(examples, "item_id")} == {5 * 4}
     bent = set()
@@ -86,15 +79,13 @@ def test_a_claim_in_all_variants_is_a_group_and_its_verdict_goes_by_the_words(be
     assert bool(bent) == bool(bend)
 
 
-def is_matched(text: str) -> bool:
+def is_matched(text):
     return "You are given" in text
 
 
 @pytest.mark.parametrize(("draw", "n_drawn"), [("one_per_item", 1), (2, 2), ("all", 5)])
-def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
-    draw: Any, n_drawn: int, tokenizer: Any
-) -> None:
-    def texts(**keys: Any) -> dict[str, list[tuple[int, ...]]]:
+def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(draw, n_drawn, tokenizer):
+    def texts(**keys):
         run = config(variants_per_item=draw, conditions=C2, size=2 * n_drawn, **keys)
         return {
             own[0].item_id: [e.prompt_ids for e in own] for own in together(examples_for(run, tokenizer), "item_id")
@@ -110,14 +101,14 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(
         assert 60 <= sum(len(set(numbers)) > 1 for numbers in orders) < 100
 
 
-def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer: Any) -> None:
+def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer):
     groups = together(examples_for(config("label_free", n_items=40, variants_per_item=3, size=12), tokenizer), "group")
     assert {(len(group), sum(example.is_anchor for example in group)) for group in groups} == {(6, 2)}
     matched = [sum(is_matched(tokenizer.decode(example.prompt_ids)) for example in group) for group in groups]
     assert len(set(matched)) > 1, "what is drawn beside them differs from item to item"
 
 
-def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_persons(tokenizer: Any) -> None:
+def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_persons(tokenizer):
     run = tiny_run("label_free", study="narrator", narrator=CONFLICTS | IN_VARIANTS)
     conversations = {conversation.conversation_id: conversation for conversation in run.load_units()}
     groups = together(examples_for(run, tokenizer), "group")

@@ -4,8 +4,6 @@ import gzip
 import json
 import math
 import random
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,25 +11,24 @@ from eval.__main__ import score_main
 from eval.options import Options
 from eval.results import results_of_files
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.dialdefer.measures import NoVerdict
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.quantities import observed
 from studies.dialdefer.records import Condition
 from studies.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from tests.made.made_runs import made_items, make_run, say
-from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, Row, by_key, only, scored, scores_of, verdict_rows, write
+from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, by_key, only, scored, scores_of, verdict_rows, write
 from tests.made.places import ROOT
 
 ACC = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
 C2_ONLY = (C2_CORRECT, C2_INCORRECT)
 
 
-def reply(choice: int) -> str:
+def reply(choice):
     return json.dumps({"chosen_answer": str(choice), "reasoning": "because"})
 
 
-def test_every_kind_of_file_and_every_order_of_rows_gives_the_same_scores(tmp_path: Path) -> None:
+def test_every_kind_of_file_and_every_order_of_rows_gives_the_same_scores(tmp_path):
     rows = [*verdict_rows("bbq"), *verdict_rows("aio", label="OR", roles="1->2"), *verdict_rows("bbq", model="other")]
     rows += verdict_rows("bbq", arm="sft", conditions=C2_ONLY)
     rows[3]["choice"] = None
@@ -43,7 +40,7 @@ def test_every_kind_of_file_and_every_order_of_rows_gives_the_same_scores(tmp_pa
     assert by_key(scored([write(tmp_path / name, rows[n::5]) for n, name in enumerate(names)])) == expected
 
 
-def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_path: Path) -> None:
+def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_path):
     rows = verdict_rows("bbq", wrong={}, response="not looked at")
     for row, spelling in zip(rows, [str, float, lambda c: f" {c}.0 "] * 10, strict=False):
         row["choice"] = spelling(row["choice"])
@@ -56,8 +53,8 @@ def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_
         assert row["parser"] is None, "nothing was parsed"
 
 
-def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(tmp_path: Path) -> None:
-    rows: list[Row] = [{**row, "response": "not\nlooked, at"} for row in verdict_rows("bbq", wrong={})]
+def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(tmp_path):
+    rows = [{**row, "response": "not\nlooked, at"} for row in verdict_rows("bbq", wrong={})]
     rows[0] |= {"choice": None, "response": reply(2)}
     rows[4] |= {"choice": None, "response": None}
     path = write(tmp_path / "v.csv", rows)
@@ -72,7 +69,7 @@ def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(t
     assert (column_absent["acc_c1_true"], column_absent["n_unparsed"]) == (pytest.approx(90), 1)
 
 
-def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> None:
+def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path):
     rows = verdict_rows("halueval")
     spellings = [("halueval_qa", "halueval_qa"), ("HaluEval", "halueval-qa"), ("halueval-qa", "halueval")]
     for number, row in enumerate(rows):
@@ -91,9 +88,7 @@ def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path: Path) -> Non
     assert item_key("bbq", "harp_mc-3") == "harp_mc-3", "another dataset's name is no prefix"
 
 
-def test_datasets_of_any_name_have_scores_and_averages_of_their_own_and_a_near_miss_is_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_datasets_of_any_name_have_scores_and_averages_of_their_own_and_a_near_miss_is_warned_of(tmp_path, capsys):
     rows = [*verdict_rows("bbq"), *verdict_rows("aio_mine"), *verdict_rows("My claims", wrong={})]
     rows = scored([write(tmp_path / "v.csv", [*rows, *verdict_rows("truthfulqua", wrong={})])], draws=20)
     by_name = {row["dataset"]: row["dds_pp"] for row in rows}
@@ -105,15 +100,15 @@ def test_datasets_of_any_name_have_scores_and_averages_of_their_own_and_a_near_m
     assert "'truthfulqua' is taken for one of your own; if you mean truthfulqa," in said
 
 
-def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path: Path) -> None:
+def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path):
     draw = random.Random(0)
 
-    def answer(prompt: Prompt) -> dict[str, Any]:
+    def answer(prompt):
         if draw.random() < 0.02:
             return {"text": "", "finish_reason": "error: out of memory"}
         return say(draw.choice([1, 1, 2, 2, "I think 1", "no idea"]))
 
-    conditions: dict[str, Any] = {"none": tuple(Condition), "honest": tuple(Condition), "dehumanizing": C2_ONLY}
+    conditions = {"none": tuple(Condition), "honest": tuple(Condition), "dehumanizing": C2_ONLY}
     items = [*made_items("bbq", 40), *made_items("gpqa", 30)]
     path = make_run(tmp_path, answer, items=items, arms=tuple(conditions), conditions=conditions)
     rows = []
@@ -128,9 +123,7 @@ def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path
     assert {key: row | differs for key, row in theirs.items()} == {key: row | differs for key, row in ours.items()}
 
 
-def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_docs_have_every_column(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_docs_have_every_column(tmp_path, capsys):
     path = write(tmp_path / "v.jsonl", verdict_rows("bbq", latency_s=0.1, zeta=[1], benchmark="whatever"))
     assert only(scored([path]), dataset="bbq")["dds_pp"] == pytest.approx(50)
     assert capsys.readouterr().out.count("'latency_s', 'zeta'") == 1
@@ -141,7 +134,7 @@ def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_docs_have
     assert [name for name in LAYOUT.columns if f"\n| `{name}` | " not in page] == []
 
 
-def refusal(*paths: Path) -> str:
+def refusal(*paths):
     """The error of loading files, without their folder; it can be printed on one line."""
     with pytest.raises(DataError) as caught:
         load_external(paths)
@@ -150,7 +143,7 @@ def refusal(*paths: Path) -> str:
     return message.replace(f"{paths[0].parent}/", "")
 
 
-def refused(folder: Path, content: str | bytes | list[Row], name: str = "v.jsonl") -> str:
+def refused(folder, content, name="v.jsonl"):
     """The error over a file of that content, or of those rows."""
     if isinstance(content, list):
         return refusal(write(folder / name, content))
@@ -158,7 +151,7 @@ def refused(folder: Path, content: str | bytes | list[Row], name: str = "v.jsonl
     return refusal(folder / name)
 
 
-BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
+BAD_FIELDS = [
     *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, True, math.nan)),
     ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
     ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
@@ -168,38 +161,23 @@ BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("fields", "problem"), BAD_FIELDS, ids=[str(fields)[:40] for fields, _ in BAD_FIELDS])
-def test_a_bad_field_is_named_with_file_line_and_what_is_known(
-    tmp_path: Path, fields: dict[str, Any], problem: str
-) -> None:
+def test_a_bad_field_is_named_with_file_line_and_what_is_known(tmp_path, fields, problem):
     rows = verdict_rows("bbq", 3)
     rows[6] |= fields
     assert refused(tmp_path, rows).startswith(f"v.jsonl:7: field {problem}")
 
 
 @pytest.mark.parametrize("place", ["v.csv:34002", "v.jsonl.gz:17001", "v.parquet: row 17001"])
-def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path: Path, place: str) -> None:
+def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path, place):
     rows = verdict_rows("bbq", 5000, reason="two\nlines")  # more than one batch
     rows[17_000]["condition"] = "c3"
     assert refused(tmp_path, rows, place.partition(":")[0]).startswith(f"{place}: field 'condition' is 'c3'")
 
 
-LINE = json.dumps(verdict_rows("bbq", 1)[0])
 HEADER = "model,dataset,item_id,condition,choice"
-BAD_LINES: list[tuple[str, bytes, str]] = [
-    ("v.jsonl", b"{half a li", "is no JSON object (Expecting property name enclosed in double quotes"),
-    ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line)"),
-    ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
-    ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
-]
 
 
-@pytest.mark.parametrize(("name", "line", "problem"), BAD_LINES)
-def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, name: str, line: bytes, problem: str) -> None:
-    first = LINE if name == "v.jsonl" else HEADER
-    assert refused(tmp_path, first.encode() + b"\n" + line, name).startswith(f"{name}:2: {problem}")
-
-
-def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are_refused(tmp_path):
     whole = gzip.compress("".join(json.dumps(row) + "\n" for row in verdict_rows("bbq", 2000)).encode(), mtime=0)
     assert "damaged there (Compressed file ended before" in refused(tmp_path, whole[: len(whole) // 2], "v.jsonl.gz")
     rows = verdict_rows("bbq", 3)
@@ -215,7 +193,7 @@ def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are
     assert refused(tmp_path, f"{HEADER},choice\n", "v.csv") == "v.csv:1: column 'choice' is there 2 times; keep one"
 
 
-def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(tmp_path: Path) -> None:
+def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(tmp_path):
     after = [r for r in verdict_rows("bbq", 12, arm="dpo", conditions=C2_ONLY) if r["item_id"] != "bbq-3"]
     assert refused(tmp_path, [*after, *verdict_rows("bbq", 4)]).startswith(
         "model 'm', bbq, roles 2->1: 8 items (bbq-10, bbq-11, bbq-4, bbq-5, bbq-6, ...) have verdicts in arm dpo and "
@@ -229,7 +207,7 @@ def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(
     assert refused(tmp_path, rows).startswith("2 items (0, 1) have two labels")
 
 
-def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path: Path) -> None:
+def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path):
     first = write(tmp_path / "a.jsonl", verdict_rows("halueval", 8))
     again = [{**row, "item_id": row["item_id"].replace("-", "-qa-")} for row in verdict_rows("halueval", 8)[6:30:4]]
     second = write(tmp_path / "b.csv", [*verdict_rows("bbq", 1), *again])
@@ -238,7 +216,7 @@ def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path: Path) -> No
     assert "does not go with a.jsonl:7. 6 items (halueval-1, " in message
 
 
-def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path: Path) -> None:
+def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path):
     rows = verdict_rows("gpqa", 2, arm="sft", conditions=C2_ONLY)
     (judge,), _ = load_external([write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])])
     (reason,) = judge.left_out
@@ -248,7 +226,7 @@ def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_not
     assert "there is no shift to score" in refused(tmp_path, rows, "alone.jsonl")
 
 
-def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path: Path) -> None:
+def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path):
     rows = verdict_rows("bbq")
     copies = [{**row, "item_id": f"{row['item_id']}-again"} for row in rows]
     twice = [{**row, "cluster": str(row["item_id"]).removesuffix("-again")} for row in (*rows, *copies)]
@@ -274,7 +252,7 @@ def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path: Path) -> N
     assert widths[2] < 0.8 * widths[0]
 
 
-def test_files_say_how_each_reply_was_read_and_of_judges_that_differ_in_it_each_by_name(tmp_path: Path) -> None:
+def test_files_say_how_each_reply_was_read_and_of_judges_that_differ_in_it_each_by_name(tmp_path):
     given, texts = ([{**row, "model": model} for row in verdict_rows("bbq")] for model in ("given", "texts"))
     for row in texts:
         row["response"] = reply(row.pop("choice"))

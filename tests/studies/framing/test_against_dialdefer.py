@@ -3,15 +3,12 @@
 import random
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eval.evaluation import evaluation_of
 from eval.options import Options
 from eval.results import read_run
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from studies.dialdefer.flips import Side, flips_between
@@ -29,7 +26,7 @@ ITEMS = {"dataset": "pocket", "n_items": N_ITEMS}
 FORMS = {"reason": ("published", "json", "excluded"), "margin": ("matched", "one_token", "wrong")}
 
 
-def planted(prompt: Prompt) -> dict[str, Any]:
+def planted(prompt):
     """A judge that accepts more in a dialogue, is drawn to what stands first, and sometimes names nothing, or a tie."""
     draws, text = random.Random(prompt.prompt_hash), prompt.messages[-1].content
     is_dialogue, is_swapped = "Speaker 2:" in text, text.index("No, ") < text.index("Yes, ")
@@ -41,11 +38,11 @@ def planted(prompt: Prompt) -> dict[str, Any]:
 
 
 @pytest.fixture(params=FORMS)
-def both(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def both(request, tmp_path, monkeypatch):
     """The same judge's run of each study, with their scores as (measure, variant or framing) → value and ends."""
     verdict = request.param
     template, form, unparsed = FORMS[verdict]
-    scripted(monkeypatch, AnsweringEngine(planted, room=64))  # type: ignore[arg-type]
+    scripted(monkeypatch, AnsweringEngine(planted, room=64))
     prompts = {"template": template, "variants": [{"answer_order": "no_first"}]}
     tree = {"name": "theirs", "model": {"name": "scripted"}, "verdict": verdict, "run": {"root": str(tmp_path)}}
     path = sample(parse_sampling_config({**tree, "dialdefer": {"benchmarks": [ITEMS], "prompts": prompts}}, "config"))
@@ -56,23 +53,23 @@ def both(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     ours = {}
     for orders in ("given", "both"):
         section = dialdefer_section(template, form, [ITEMS], orders=orders)
-        run = read_run("framing", run_of(tmp_path, section, planted, monkeypatch, verdict=verdict, name=orders))  # type: ignore[arg-type]
+        run = read_run("framing", run_of(tmp_path, section, planted, monkeypatch, verdict=verdict, name=orders))
         of_dialogue = {s.measure: s.estimate for s in EVALUATION.scores_of({"x": run}, OPTIONS) if is_whole(s.setting)}
         ours[orders] = (run, of_dialogue)
     return {"judge": judge, "scored": scored, **ours}
 
 
-def values(estimate: Any) -> list[float]:
+def values(estimate):
     """A value and the ends of its interval."""
     return [estimate.value, estimate.low, estimate.high]
 
 
-def is_whole(setting: Any) -> bool:
+def is_whole(setting):
     """Whether scores are of the dialogue, over all groups of items."""
     return bool(setting["framing"] == "dialogue" and setting["group"] == ALL)
 
 
-def test_the_same_prompts_have_the_same_dds_position_and_intervals(both: dict[str, Any]) -> None:
+def test_the_same_prompts_have_the_same_dds_position_and_intervals(both):
     asked = [{prompt.prompt_hash for prompt in run.plan} for run in (both["judge"], both["both"][0])]
     assert asked[0] == asked[1]
     assert len(asked[0]) == 8 * N_ITEMS
@@ -88,7 +85,7 @@ def test_the_same_prompts_have_the_same_dds_position_and_intervals(both: dict[st
         assert known.low < known.value < known.high
 
 
-def test_the_same_answers_flip_both_ways(both: dict[str, Any]) -> None:
+def test_the_same_answers_flip_both_ways(both):
     """DialDefer's deference and skepticism flips are the losses among ours: a false claim accepted, a true one not."""
     names, ours = {True: "accept", False: "reject"}, [*flips(both["both"][0].grids["pocket"])]
     for order, variant in (("given", ""), ("swapped", "/none/no_first")):

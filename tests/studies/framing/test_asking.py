@@ -1,7 +1,6 @@
 """What a study in YAML asks: the prompts of an item, framing by framing, and what is refused beforehand."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -9,7 +8,6 @@ import yaml
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
-from evenhand.records import Completion, Prompt
 from inference.config import parse_sampling_config
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
@@ -22,16 +20,16 @@ PRESSED = {"pressed": {"follow_up_to": "statement", "ask": "Are you sure? I thin
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused_studies.yaml").read_text(encoding="utf-8"))
 
 
-def section(tree: dict[str, Any]) -> FramingSection:
+def section(tree):
     return parse_config(FramingSection, tree, "framing")
 
 
-def prompts_of(tree: dict[str, Any], verdict: str = "margin") -> list[Prompt]:
+def prompts_of(tree, verdict="margin"):
     (unit, *_) = section(tree).units(verdict).units
     return list(unit.next_prompts({}))
 
 
-def reply(prompt: Prompt, text: str, **more: Any) -> Completion:
+def reply(prompt, text, **more):
     return completion(text, prompt_hash=prompt.prompt_hash, **more)
 
 
@@ -109,31 +107,6 @@ def test_an_item_that_cannot_be_asked_is_named_with_file_and_line(row, words, tm
     write_jsonl(tmp_path / "items.jsonl", [{"id": "a", "topic": "t", "yes": "y", "no": "n"}, row])
     with pytest.raises(DataError, match=words):
         [unit.next_prompts({}) for unit in section(study(tmp_path / "items.jsonl")).units("margin").units]
-
-
-def test_a_label_is_an_answer_or_a_columns_value(tmp_path):
-    rows = [
-        {"id": "a", "yes": "y", "right": "accept"},
-        {"id": "b", "yes": "z", "right": "maybe"},
-        {"id": "c", "yes": "z"},
-    ]
-    write_jsonl(tmp_path / "items.jsonl", rows)
-    for keys in (
-        {"cases": {"one": {"claim": "{{ yes }}", "label": "right"}}},
-        {"cases": {"one": {"claim": "{{ yes }}"}}},
-    ):
-        columns = {"label": "right"} if "label" not in keys["cases"]["one"] else {}
-        tree = study(tmp_path / "items.jsonl", columns=columns, **keys)
-        with pytest.raises(DataError) as refusal:
-            section(tree).units("margin")
-        said = str(refusal.value)
-        assert "2 of 3 items cannot be asked; mend them, or leave them out with framing.skip: counted" in said
-        assert "items.jsonl:2: its right is 'maybe'; the answers are accept, reject; say which one" in said
-        assert "items.jsonl:3: 'right' is empty, or no column" in said
-        counted = section({**tree, "skip": "counted"})
-        (unit,) = counted.units("margin").units
-        assert {p.factors.label for p in unit.next_prompts({})} == {"accept"}
-        assert counted.describe().startswith("1 items (2 cannot be asked and are left out)")
 
 
 def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_groups_together(tmp_path):

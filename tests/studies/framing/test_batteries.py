@@ -1,14 +1,10 @@
 """The shipped batteries: all are asked as their config says, and DialDefer's texts give DialDefer's prompts."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from evenhand.config import parse_config, read_yaml
-from evenhand.records import Prompt
 from studies.dialdefer.datasets import DatasetSpec, load_items
-from studies.dialdefer.records import Condition, Item
+from studies.dialdefer.records import Condition
 from studies.dialdefer.release import FILES
 from studies.dialdefer.render import render
 from studies.dialdefer.templates import NO_FIRST, TEMPLATES, YES_FIRST
@@ -35,13 +31,13 @@ SOURCES = [
 ]
 
 
-def asked(section: dict[str, Any], form: str) -> list[Prompt]:
+def asked(section, form):
     """Every prompt of a section."""
     units = parse_config(FramingSection, section, "section").units("reason" if form == "json" else "margin").units
     return [prompt for unit in units for prompt in unit.next_prompts({})]
 
 
-def check_same_prompts(items: Sequence[Item], section: dict[str, Any], template: str, form: str) -> None:
+def check_same_prompts(items, section, template, form):
     """Fails where a prompt is another one than DialDefer's of the same item, condition and order."""
     by_id = {item.item_id: item for item in items}
     prompts = asked(section, form)
@@ -59,26 +55,20 @@ def check_same_prompts(items: Sequence[Item], section: dict[str, Any], template:
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(("template", "form"), TEMPLATES)
-def test_every_template_of_dialdefer_is_asked_byte_for_byte(
-    template: str, form: str, source: list[dict[str, Any]]
-) -> None:
+def test_every_template_of_dialdefer_is_asked_byte_for_byte(template, form, source):
     items = load_items([parse_config(DatasetSpec, spec, "spec") for spec in source])
     check_same_prompts(items, dialdefer_section(template, form, source), template, form)
 
 
 @pytest.mark.parametrize(("close", "template"), [(None, "published"), ("END_ANSWER_2", "paper")])
-def test_the_shipped_config_is_the_published_template_and_by_one_key_the_papers(
-    close: str | None, template: str
-) -> None:
+def test_the_shipped_config_is_the_published_template_and_by_one_key_the_papers(close, template):
     section = read_yaml(CONFIGS / "framing" / "dialdefer.yaml")["framing"]
     section["set"] |= {"close": close} if close else {}
     check_same_prompts(load_items([parse_config(DatasetSpec, section["items"], "items")]), section, template, "json")
 
 
 @pytest.mark.parametrize(("name", "n_framings"), [("speakers", 19), ("pairwise", 16), ("scores", 16)])
-def test_a_battery_asks_every_framing_of_every_item_in_words_of_its_own(
-    name: str, n_framings: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_battery_asks_every_framing_of_every_item_in_words_of_its_own(name, n_framings, monkeypatch):
     monkeypatch.chdir(CONFIGS.parent)
     tree = read_yaml(CONFIGS / "framing" / f"{name}.yaml")
     section = parse_config(FramingSection, tree["framing"], name)

@@ -2,8 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from eval.estimates.resampling import holm
 from eval.results import read_run
 from evenhand.config import read_yaml
 from evenhand.item_files import ItemSource
-from evenhand.records import Prompt
 from studies.framing.evaluation import most_common
 from studies.framing.item_tables import asked_by, item_texts
 from studies.framing.measures import ALL, flips
@@ -25,7 +22,7 @@ AGAIN = "are you sure?"
 
 
 @pytest.fixture
-def before_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def before_after(tmp_path, monkeypatch):
     """A judge that defers to the expert and takes its answer back, and one that does neither."""
     section = read_yaml(CONFIGS / "framing" / "speakers.yaml")["framing"]
     section = {**section, "items": {"dataset": "pocket", "n_items": 12}}
@@ -33,7 +30,7 @@ def before_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     for name, defers in (("before", 0.4), ("after", 0.0)):
         judge = planted(len(name), defers=defers)
 
-        def answer(prompt: Prompt, judge: Any = judge, is_firm: bool = name == "after") -> str:
+        def answer(prompt, judge=judge, is_firm=name == "after"):
             if prompt.condition != AGAIN:
                 return str(judge(prompt))
             said = prompt.messages[1].content
@@ -44,9 +41,7 @@ def before_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return runs
 
 
-def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
-    before_after: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(before_after, tmp_path, capsys):
     words = [*map(str, before_after), "--draws", "200", "--all"]
     compare_main([*words, "--out", str(tmp_path / "compared")])
     scorecard_main([words[0], f"after={words[1]}", *words[2:], "--out", str(tmp_path / "card")])
@@ -68,8 +63,8 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(
     ("said", "share"), [(["low", "low", "low", "low"], 100.0), (["low", "high", "low", "high"], 50.0)]
 )
 def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_gives_one_answer(
-    said: list[str], share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    said, share, tmp_path, monkeypatch
+):
     items = tmp_path / "items.jsonl"
     items.write_text("\n".join(f'{{"id": "i{i}", "topic": "t", "yes": "{word}"}}' for i, word in enumerate(said)))
     answers = {name: name for name in ("none", "low", "high")}
@@ -81,24 +76,22 @@ def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_giv
         "ask": "{{ framing }}",
     }
     path = run_of(tmp_path, study(items, **keys), lambda prompt: prompt.messages[0].content.split()[-1], monkeypatch)
-    assert most_common(read_run("framing", path)) == share  # type: ignore[arg-type]
+    assert most_common(read_run("framing", path)) == share
 
 
-def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(tmp_path, monkeypatch, capsys):
     section = study(claims(tmp_path / "items.jsonl", 4))
-    path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")  # type: ignore[arg-type, return-value]
+    path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")
     score_main([str(path), "--draws", "50", "--all"])
     assert "have a median probability of 0.00" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_browser_holds_each_reply_against_its_baseline_and_has_no_text_of_other_peoples_datasets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     judge = planted(1, defers=0.5)
 
-    def answer(prompt: Prompt) -> Any:
+    def answer(prompt):
         return {"text": judge(prompt), "finish_reason": "stop", "rendered": prompt.messages[0].content}
 
     framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}  # the baseline last

@@ -1,21 +1,18 @@
 """A reply to a framed prompt names one symbol, several in a tie, or none."""
 
-from typing import Any
-
 import pytest
 
 from eval.results import read_run
 from evenhand.errors import ConfigError
 from evenhand.files import write_jsonl
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
-from studies.framing.replies import CHOSEN, ERROR, TIE, UNPARSED, Choice, choice_in
+from studies.framing.replies import CHOSEN, ERROR, TIE, UNPARSED, choice_in
 from tests.made.completions import completion
 from tests.made.framing_runs import claims, run_of, study
 
 
 def test_texts_are_read_and_log_probabilities_are_compared():
-    def said(text: str, **more: Any) -> Choice:
+    def said(text, **more):
         return choice_in(completion(text, **more), ("A", "B", "C"))
 
     assert said("I prefer B.") == ((1,), CHOSEN, "prose")
@@ -45,7 +42,7 @@ MANNERS = (  # of a judge that never moves
 
 
 def test_a_judge_that_never_moves_has_no_shift_in_whatever_manner_it_writes(tmp_path, monkeypatch):
-    def judge(prompt: Prompt) -> str:
+    def judge(prompt):
         right = prompt.factors.names.index(prompt.factors.label)
         own, other = prompt.answer_space[right], prompt.answer_space[1 - right]
         manner = int(prompt.item_id[1:]) + 5 * CONDITIONS.index(prompt.condition)
@@ -78,7 +75,7 @@ def test_forms_that_judges_are_told_to_write_need_one_line(keys, form, tmp_path,
         **keys,
     }
 
-    def judge(prompt: Prompt) -> str:
+    def judge(prompt):
         return form.format(prompt.answer_space[len(prompt.messages[-1].content) % len(prompt.answer_space)])
 
     framed = read_run("framing", run_of(tmp_path, section, judge, monkeypatch))

@@ -1,14 +1,11 @@
 """Items of a study in YAML as people have them: labels, ids, options and conversations in any spelling and format."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.config import parse_config
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.framing.rows import are_families
 from studies.framing.section import FramingSection
 from tests.made.made_verdicts import write
@@ -22,7 +19,7 @@ ASK = {
 YES_NO = {**ASK, "answers": {"yes": "Yes", "no": "No"}}
 
 
-def study(folder: Path, rows: list[dict[str, Any]], tree: dict[str, Any], kind: str = "jsonl") -> FramingSection:
+def study(folder, rows, tree, kind="jsonl"):
     """A study about some rows, written as a file of a kind."""
     path = folder / f"items.{kind}"
     if kind in ("jsonl", "csv", "parquet"):
@@ -32,11 +29,11 @@ def study(folder: Path, rows: list[dict[str, Any]], tree: dict[str, Any], kind: 
     return parse_config(FramingSection, {"items": str(path), **tree}, "framing")
 
 
-def prompts_of(section: FramingSection) -> list[Prompt]:
+def prompts_of(section):
     return [prompt for unit in section.units("answer").units for prompt in unit.next_prompts({})]
 
 
-def labels_of(section: FramingSection) -> list[str | None]:
+def labels_of(section):
     return list({prompt.item_id: prompt.factors.label for prompt in prompts_of(section)}.values())
 
 
@@ -45,12 +42,12 @@ def labels_of(section: FramingSection) -> list[str | None]:
     [(40, 2, True), (10, 2, True), (20, 5, True), (60, 5, True), (80, 1, False), (10, 4, False), (10, 80, False)],
     ids=["twins", "few twins", "fives", "more fives", "alone", "pocket's 40", "pocket"],
 )
-def test_many_groups_of_few_items_are_families(n_groups: int, size: int, is_family: bool) -> None:
+def test_many_groups_of_few_items_are_families(n_groups, size, is_family):
     assert are_families([f"g{i % n_groups}" for i in range(n_groups * size)]) == is_family
 
 
 @pytest.mark.parametrize("column", ["group", "dataset"])
-def test_a_group_or_dataset_with_a_name_of_our_own_rows_is_refused(column: str, tmp_path: Path) -> None:
+def test_a_group_or_dataset_with_a_name_of_our_own_rows_is_refused(column, tmp_path):
     rows = [{"id": i, "q": f"is it {i}?", column: "(all)"} for i in range(3)]
     section = study(tmp_path, rows, {**YES_NO, "columns": {"group": "group"} if column == "group" else {}})
     with pytest.raises(DataError, match=r"items\.jsonl:1: its group or dataset is '\(all\)'"):
@@ -61,14 +58,14 @@ def test_a_group_or_dataset_with_a_name_of_our_own_rows_is_refused(column: str, 
 @pytest.mark.parametrize(
     "values", [(True, False), ("True", "False"), (1, 0), (1.0, 0.0), ("YES", "no"), (" yes", "No ")]
 )
-def test_a_label_is_the_same_in_every_format_and_spelling(kind: str, values: tuple[Any, Any], tmp_path: Path) -> None:
+def test_a_label_is_the_same_in_every_format_and_spelling(kind, values, tmp_path):
     rows = [{"id": i, "q": "is it?", "label": value} for i, value in enumerate(values)]
     meant = {"true": "yes", "False": "no", 1: "yes", "0": "no"}
     tree = {**YES_NO, "columns": {"label": "label"}, "values": meant}
     assert labels_of(study(tmp_path, rows, tree, kind)) == ["yes", "no"]
 
 
-def test_different_words_are_never_one_label_and_the_message_names_the_key_that_helps(tmp_path: Path) -> None:
+def test_different_words_are_never_one_label_and_the_message_names_the_key_that_helps(tmp_path):
     rows = [{"id": 1, "q": "is it?", "label": "A>B"}]
     with pytest.raises(DataError, match=r"items.jsonl:1: its label is 'A>B'; .*framing.values: {'A>B': yes}"):
         labels_of(study(tmp_path, rows, {**YES_NO, "columns": {"label": "label"}}))
@@ -77,13 +74,13 @@ def test_different_words_are_never_one_label_and_the_message_names_the_key_that_
 
 
 @pytest.mark.parametrize("label", ["base.letter", "{{ base.letter }}", "{{ base['letter'] }}"])
-def test_a_key_is_a_column_a_deeper_one_or_a_template(label: str, tmp_path: Path) -> None:
+def test_a_key_is_a_column_a_deeper_one_or_a_template(label, tmp_path):
     rows = [{"a": 1, "b": "x", "q": "is it?", "base": {"letter": "no"}}]
     section = study(tmp_path, rows, {**YES_NO, "columns": {"id": "{{ a }}-{{ b }}", "label": label}})
     assert [(row.item_id, *labels_of(section)) for row in section.rows] == [("1-x", "no")]
 
 
-def test_ids_that_are_left_out_are_row_numbers_and_that_is_said(tmp_path: Path) -> None:
+def test_ids_that_are_left_out_are_row_numbers_and_that_is_said(tmp_path):
     section = study(tmp_path, [{"q": "is it?"}, {"q": "was it?"}], YES_NO)
     assert [row.item_id for row in section.rows] == ["items-1", "items-2"]
     assert "their ids are the rows' numbers" in section.describe()
@@ -92,7 +89,7 @@ def test_ids_that_are_left_out_are_row_numbers_and_that_is_said(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
-def test_a_column_has_one_type_in_templates_whatever_the_file_was(kind: str, tmp_path: Path) -> None:
+def test_a_column_has_one_type_in_templates_whatever_the_file_was(kind, tmp_path):
     rows = [{"id": "a", "q": "x", "n": 0, "is_new": False, "score": 1.0}]
     texts = {
         "{% if n == '0' and n == 0 and score == 1 and score == '1.0' %}same{% endif %}": "same",
@@ -105,7 +102,7 @@ def test_a_column_has_one_type_in_templates_whatever_the_file_was(kind: str, tmp
         assert prompts_of(section)[0].messages[-1].content.startswith(f"{text} 1 = "), template
 
 
-def test_rows_are_kept_where_an_expression_holds(tmp_path: Path) -> None:
+def test_rows_are_kept_where_an_expression_holds(tmp_path):
     rows = [{"id": i, "q": "x", "turn": 1 + i % 2, "label": "tie" if i == 2 else "a"} for i in range(4)]
     for kind in ("jsonl", "csv"):
         section = study(tmp_path, rows, {**YES_NO, "where": "turn == 1 and label != 'tie'"}, kind)
@@ -121,8 +118,8 @@ def test_rows_are_kept_where_an_expression_holds(tmp_path: Path) -> None:
     ],
 )
 def test_an_item_that_cannot_be_asked_is_refused_with_the_key_skip_or_left_out_and_counted(
-    bad: dict[str, Any], columns: dict[str, str], reason: str, tmp_path: Path
-) -> None:
+    bad, columns, reason, tmp_path
+):
     good = {"q": "is it?", "a": "x", "b": "y", "g": "g", "label": "a"}
     rows = [{"id": "1", **good}, {"id": "2", **good, **bad}, {"id": "3", **good}]
     tree = {**ASK, "pair": {"first": "a", "second": "b"}, "columns": columns}
@@ -147,14 +144,14 @@ CHOICES = {
 }
 
 
-def chosen(rows: list[dict[str, Any]], folder: Path, kind: str = "jsonl", **keys: Any) -> list[Prompt]:
+def chosen(rows, folder, kind="jsonl", **keys):
     return prompts_of(study(folder, rows, {**CHOICES, **keys}, kind))
 
 
 @pytest.mark.parametrize("answers", [(1, 2, 0), ("B", "c", "(A)"), ("red", "seven", " Dog")], ids=str)
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
-def test_the_right_option_is_an_index_a_letter_or_a_text(answers: tuple[Any, ...], kind: str, tmp_path: Path) -> None:
-    listed: Any = str(OPTIONS) if kind == "csv" else OPTIONS
+def test_the_right_option_is_an_index_a_letter_or_a_text(answers, kind, tmp_path):
+    listed = str(OPTIONS) if kind == "csv" else OPTIONS
     rows = [{"id": str(i), "q": "Which?", "choices": listed, "answer": answer} for i, answer in enumerate(answers)]
     prompts = chosen(rows, tmp_path, kind)
     right = {p.item_id: dict(zip(p.factors.names, p.factors.texts, strict=True))[p.factors.label] for p in prompts}
@@ -166,7 +163,7 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(answers: tuple[Any, ...
 
 
 ABC = ["a", "b", "c"]
-RIGHT: dict[str, tuple[list[tuple[Any, Any]], str]] = {  # options and the right one of each row → the right texts
+RIGHT = {  # options and the right one of each row → the right texts
     "labels beside texts": ([({"text": ABC, "label": ABC}, "B"), ({"text": ABC, "label": ["1", "2", "3"]}, "2")], "bb"),
     "labels in another order": ([([{"label": n, "text": t} for n, t in ("Bx", "Ay")], a) for a in "AB"], "yx"),
     "numbers as labels": ([({"text": ABC, "label": [1, 2, 3]}, n) for n in (1, 2)], "ab"),
@@ -182,7 +179,7 @@ RIGHT: dict[str, tuple[list[tuple[Any, Any]], str]] = {  # options and the right
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_the_right_option_is_named_in_the_one_way_that_fits_the_whole_file(name: str, tmp_path: Path) -> None:
+def test_the_right_option_is_named_in_the_one_way_that_fits_the_whole_file(name, tmp_path):
     given, right = RIGHT[name]
     rows = [{"id": i, "q": "Which?", "choices": choices, "answer": answer} for i, (choices, answer) in enumerate(given)]
     for keys in ({}, {"where": "id == 0"}):  # what `where` leaves out tells how the others are meant
@@ -200,9 +197,7 @@ def test_the_right_option_is_named_in_the_one_way_that_fits_the_whole_file(name:
         ([(ABC, 3), (ABC, 0)], r"fit no way .*index from 0: not .*:1: answer, number from 1: not .*:2: answer"),
     ],
 )
-def test_values_that_may_name_one_option_or_another_are_refused_and_a_map_or_template_tells(
-    given: list[tuple[Any, Any]], words: str, tmp_path: Path
-) -> None:
+def test_values_that_may_name_one_option_or_another_are_refused_and_a_map_or_template_tells(given, words, tmp_path):
     rows = [{"id": i, "q": "Which?", "choices": choices, "answer": answer} for i, (choices, answer) in enumerate(given)]
     with pytest.raises(DataError, match=rf"{words}.*values: {{'1': A}}"):
         chosen(rows, tmp_path, skip="counted")
@@ -212,7 +207,7 @@ def test_values_that_may_name_one_option_or_another_are_refused_and_a_map_or_tem
         assert [{p.item_id: p.factors.label for p in prompts}[str(i)] for i in range(len(rows))] == [*"AB"][: len(rows)]
 
 
-def test_an_empty_column_among_the_options_is_not_shown_and_the_others_keep_their_letters(tmp_path: Path) -> None:
+def test_an_empty_column_among_the_options_is_not_shown_and_the_others_keep_their_letters(tmp_path):
     rows = [{"id": i, "q": "?", "o_a": "x", "o_b": None, "o_c": "y", "answer": a} for i, a in enumerate("CAc")]
     for choices in (["o_a", "o_b", "o_c"], ["o_c", "o_b", "o_a"]):  # the letter is the column's own
         texts = [
@@ -225,7 +220,7 @@ def test_an_empty_column_among_the_options_is_not_shown_and_the_others_keep_thei
         chosen([*rows, {**rows[0], "id": 3, "answer": "b"}], tmp_path, choices=["o_a", "o_b", "o_c"])
 
 
-def test_items_may_have_any_number_of_options_which_change_places_and_a_wrong_one_is_pushed(tmp_path: Path) -> None:
+def test_items_may_have_any_number_of_options_which_change_places_and_a_wrong_one_is_pushed(tmp_path):
     rows = [{"id": str(i), "q": "Which?", "choices": OPTIONS[: 2 + i % 3], "answer": i % 2} for i in range(30)]
     prompts = chosen(rows, tmp_path)
     assert {p.answer_space for p in prompts} == {("A", "B"), ("A", "B", "C"), ("A", "B", "C", "D")}
@@ -242,7 +237,7 @@ def test_items_may_have_any_number_of_options_which_change_places_and_a_wrong_on
             assert p.messages[-1].content.endswith(f"I think {symbol_of[wrong]}, {text_of[wrong]}")
 
 
-def test_what_is_pushed_may_be_a_column(tmp_path: Path) -> None:
+def test_what_is_pushed_may_be_a_column(tmp_path):
     rows = [{"id": "1", "q": "Which?", "choices": OPTIONS, "answer": 0, "suggested": 3}]
     user = {"text": "I think {{ pushed.text }}", "pushed": "suggested"}
     prompts = chosen(rows, tmp_path, framings={"plain": "", "user": user})
@@ -251,7 +246,7 @@ def test_what_is_pushed_may_be_a_column(tmp_path: Path) -> None:
         chosen(rows, tmp_path, framings={"plain": "", "user": {**user, "pushed": "suggestd"}})
 
 
-def test_a_tie_stays_last_in_every_order(tmp_path: Path) -> None:
+def test_a_tie_stays_last_in_every_order(tmp_path):
     answers = {"tie": "both alike", "a": "A", "b": "B"}
     tree = {**YES_NO, "answers": answers, "symbols": ["1", "2", "3"], "tie": "tie"}
     names = {p.factors.order: p.factors.names for p in prompts_of(study(tmp_path, [{"id": 1, "q": "x"}], tree))}
@@ -265,7 +260,7 @@ LONG = [
 ]
 
 
-def test_rows_that_are_framings_already_are_asked_as_they_stand(tmp_path: Path) -> None:
+def test_rows_that_are_framings_already_are_asked_as_they_stand(tmp_path):
     tree = {
         "columns": {"id": "q", "framing": "template"},
         "values": {"{q}": "plain"},
@@ -287,7 +282,7 @@ def test_rows_that_are_framings_already_are_asked_as_they_stand(tmp_path: Path) 
     assert [row.item_id for row in counted.rows] == ["Capital of Peru?"]
 
 
-def test_a_conversation_keeps_its_turns_whatever_they_are_called(tmp_path: Path) -> None:
+def test_a_conversation_keeps_its_turns_whatever_they_are_called(tmp_path):
     turns = [
         {"from": "system", "value": "Be brief."},
         {"role": "human", "text": "Is it red?"},
@@ -309,22 +304,9 @@ def test_a_conversation_keeps_its_turns_whatever_they_are_called(tmp_path: Path)
         study(tmp_path, [{"id": 1, "chat": [{"role": "tool", "content": "x"}]}], tree).units("answer")
 
 
-def test_a_column_with_a_space_is_reached_by_its_name_and_suggested(tmp_path: Path) -> None:
+def test_a_column_with_a_space_is_reached_by_its_name_and_suggested(tmp_path):
     rows = [{"id": 1, "Best Answer": "blue"}]
     section = study(tmp_path, rows, {**YES_NO, "set": {"q": '{{ item["Best Answer"] }}'}})
     assert prompts_of(section)[0].messages[-1].content.startswith("blue ")
     with pytest.raises(Exception, match=r'write {{ item\["Best Answer"\] }}'):
         study(tmp_path, rows, {**YES_NO, "set": {"q": "{{ Best Answer }}"}})
-
-
-def test_no_message_quotes_more_than_80_characters_of_a_field(tmp_path: Path) -> None:
-    long = "x" * 5000
-    for row, tree in (
-        ({"id": 1, "q": "x", "label": long}, {**YES_NO, "columns": {"label": "label"}}),
-        ({"id": 1, "q": "x", "a": long, "b": long}, {**ASK, "pair": {"first": "a", "second": "b"}}),
-        ({"id": 1, "q": "x", "choices": OPTIONS, "answer": long}, CHOICES),
-        ({"id": 1, "q": "x", "choices": long, "answer": "A"}, CHOICES),
-    ):
-        with pytest.raises(DataError) as refusal:
-            study(tmp_path, [row], tree).units("answer")
-        assert "x" * 81 not in str(refusal.value)

@@ -3,8 +3,6 @@
 import json
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +12,13 @@ from eval.options import Options
 from eval.results import read_run
 from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.framing.thresholds import calibrate, under_rules, with_thresholds
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean
 from tests.made.scorecard_runs import scored
 
 
-def knows_and_bends(prompt: Prompt) -> dict[str, Any]:
+def knows_and_bends(prompt):
     """Right by 1 nat in the statement and 3.5 nats too willing for any speaker; draws 0.2 nats towards symbol 1."""
     text = prompt.messages[-1].content
     accepts = (1.0 if prompt.factors.case == "true" else -1.0) + 3.5 * ("says" in text)
@@ -31,21 +28,21 @@ def knows_and_bends(prompt: Prompt) -> dict[str, Any]:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def runs(tmp_path, monkeypatch):
     """A function: split and changes of the section → a finished run of it with margins."""
     items = claims(tmp_path / "items.jsonl", 40)
     for name in ("train", "test"):  # even and odd items
         lines = items.read_text().splitlines()[name == "test" :: 2]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
 
-    def made(split: str, **keys: Any) -> Path:
+    def made(split, **keys):
         section = {**study(tmp_path / f"{split}.jsonl"), "columns": {}, **keys}
-        return run_of(tmp_path, section, knows_and_bends, monkeypatch, verdict="margin", name=f"{split}-{len(keys)}")  # type: ignore[arg-type]
+        return run_of(tmp_path, section, knows_and_bends, monkeypatch, verdict="margin", name=f"{split}-{len(keys)}")
 
     return made
 
 
-def test_a_threshold_a_framing_makes_the_judge_straight_and_right_again(runs: Any) -> None:
+def test_a_threshold_a_framing_makes_the_judge_straight_and_right_again(runs):
     train, test = runs("train"), runs("test")
     calibrate_main([str(train), str(test)])
     rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=50)
@@ -60,7 +57,7 @@ def test_a_threshold_a_framing_makes_the_judge_straight_and_right_again(runs: An
     assert expert["swapped"] == pytest.approx(3.5 - 0.2, abs=0.1)
 
 
-def test_pooled_thresholds_hold_in_framings_that_they_were_not_fitted_in(runs: Any) -> None:
+def test_pooled_thresholds_hold_in_framings_that_they_were_not_fitted_in(runs):
     framings = {"statement": "Claim: {{ claim }}", "user": "Mary says: {{ claim }}"}
     train, test = runs("train", placebos=()), runs("test", placebos=(), framings=framings)
     with pytest.raises(DataError, match=r"(?s)framings.user.*--pooled allows"):
@@ -70,7 +67,7 @@ def test_pooled_thresholds_hold_in_framings_that_they_were_not_fitted_in(runs: A
     assert [row["shift_1"], row["right"]] == [0, 100]
 
 
-def test_pooled_thresholds_are_those_of_speakers_and_placebos_keep_the_baseline_s(runs: Any) -> None:
+def test_pooled_thresholds_are_those_of_speakers_and_placebos_keep_the_baseline_s(runs):
     more = {"pressed": {"follow_up_to": "statement", "ask": "Is it so? {{ other }}\n{{ options }}"}}
     framings = {"statement": "Claim: {{ claim }}", "expert": "A professor says: {{ claim }}", **more}
     calibrate_main([str(runs("train", framings=framings)), str(test := runs("test")), "--pooled"])
@@ -79,13 +76,13 @@ def test_pooled_thresholds_are_those_of_speakers_and_placebos_keep_the_baseline_
     assert found == {"statement": 0, "expert": pytest.approx(3.7, abs=0.1), "placebo 1": 0, "placebo 2": 0}
 
 
-def test_pooled_thresholds_are_not_fitted_on_an_item_in_other_words(runs: Any, tmp_path: Path) -> None:
+def test_pooled_thresholds_are_not_fitted_on_an_item_in_other_words(runs, tmp_path):
     (tmp_path / "again.jsonl").write_bytes((tmp_path / "test.jsonl").read_bytes())
     with pytest.raises(DataError, match="item 'c1' is fitted on and would be scored, and 19 more"):
         calibrate_main([str(runs("again", ask="So: {{ framing }}\n{{ options }}")), str(runs("test")), "--pooled"])
 
 
-def test_datasets_weigh_alike_and_half_is_of_claims(runs: Any, tmp_path: Path) -> None:
+def test_datasets_weigh_alike_and_half_is_of_claims(runs, tmp_path):
     lines = (tmp_path / "train.jsonl").read_text().splitlines()
     bent = [line.replace("claim", "says").replace("lie", "says not") for line in lines[16:]]
     for name, some in (("many", lines[:16]), ("few", bent)):
@@ -99,7 +96,7 @@ def test_datasets_weigh_alike_and_half_is_of_claims(runs: Any, tmp_path: Path) -
     assert fits["statement", "given"]["threshold_nats"] != 0
 
 
-def test_a_case_without_any_margin_is_fitted_on_nowhere(runs: Any) -> None:
+def test_a_case_without_any_margin_is_fitted_on_nowhere(runs):
     train, test = (read_run("framing", runs(split)) for split in ("train", "test"))
     (grid,) = train.grids.values()
 
@@ -108,7 +105,7 @@ def test_a_case_without_any_margin_is_fitted_on_nowhere(runs: Any) -> None:
     assert [fit["threshold_nats"] > 0 for fit in expert] == [True, True]
 
 
-def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(runs: Any) -> None:
+def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(runs):
     run = read_run("framing", runs("test"))
     (before,) = run.grids.values()
     first = run.plan[0]
@@ -133,7 +130,7 @@ def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(
     assert np.isnan(after.fields["accepts_wrong"][:, :, 0]).all()
 
 
-def test_a_claim_whose_margin_is_missing_in_one_order_is_unparsed_over_both(runs: Any) -> None:
+def test_a_claim_whose_margin_is_missing_in_one_order_is_unparsed_over_both(runs):
     run = read_run("framing", runs("test"))
     first = run.plan[0]
     lost = {first.prompt_hash: [replace(run.replies[first.prompt_hash][0], answer_logprobs=None)]}
@@ -146,7 +143,7 @@ def test_a_claim_whose_margin_is_missing_in_one_order_is_unparsed_over_both(runs
         assert (grid.fields["unread"].sum(), np.isnan(grid.fields["value"]).sum()) == (2, 2)
 
 
-def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(runs: Any) -> None:
+def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(runs):
     framings = {
         "statement": "Claim: {{ claim }}",
         "expert": "A professor says: {{ claim }}",
@@ -162,9 +159,7 @@ def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(run
     assert [[rows[rule].get(f"shift_{i}") for i in (2, 3)] for rule in RULES[:3]] == [[None, None]] * 3
 
 
-def test_what_is_fitted_on_is_not_scored_and_margins_are_needed(
-    runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_fitted_on_is_not_scored_and_margins_are_needed(runs, tmp_path, monkeypatch):
     train, again = runs("train"), runs("train", set={"options": "1 = {{ first }}\n2 = {{ second }}"})
     with pytest.raises(DataError, match=r"item 'c0' is fitted on and would be scored, and 19 more"):
         calibrate_main([str(train), str(again)])

@@ -1,8 +1,5 @@
 """Training on a study in YAML: which examples, what should agree, what is refused."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from evenhand.errors import ConfigError, DataError
@@ -10,11 +7,10 @@ from evenhand.files import write_jsonl
 from studies.framing.training import TRAINING
 from tests.made.framing_runs import claims, study
 from tests.made.training_runs import tiny_run
-from training.config import AnyRun
 from training.examples import together
 
 
-def framed(path: Path, method: str = "sft", split: str = "train", **keys: Any) -> AnyRun:
+def framed(path, method="sft", split="train", **keys):
     """A run on the train split of the items in a file."""
     section = {**study(path), "items": {"file": str(path), "split": split}, **keys}
     optimiser = {"batch_by": "item", "per_device_batch_size": 16}

@@ -1,8 +1,6 @@
 """Answers from anywhere: what their columns may hold, and what is measured of them."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,17 +12,15 @@ from studies.framing.options import FramingOptions
 from studies.framing.verdict_files import load_answers
 from tests.made.made_verdicts import write
 
-Scores = dict[tuple[str, str], float]
 
-
-def scores_of(path: Path, *words: str) -> Scores:
+def scores_of(path, *words):
     """(framing, measure) → its value over all groups."""
     score_main([str(path), "--out", str(path.parent / "out"), "--draws", "20", "--all", *words])
     rows = json.loads((path.parent / "out" / "scores.json").read_text())
     return {(row["framing"], row["measure"]): row["value"] for row in rows if row["group"] == "(all)"}
 
 
-def asked(answers: Any, *given: Any, framings: str = "pe", **more: Any) -> list[dict[str, Any]]:
+def asked(answers, *given, framings="pe", **more):
     """A row for each answer, in turn of one framing and the next, an item a round."""
     n = len(framings)
     return [
@@ -47,9 +43,7 @@ def asked(answers: Any, *given: Any, framings: str = "pe", **more: Any) -> list[
     ],
 )
 @pytest.mark.parametrize("name", ["v.jsonl", "v.csv"])
-def test_spellings_of_one_value_are_one_answer(
-    name: str, answers: Any, first: Any, second: Any, tmp_path: Path
-) -> None:
+def test_spellings_of_one_value_are_one_answer(name, answers, first, second, tmp_path):
     if name == "v.csv" and isinstance(answers, list):
         answers = "|".join(map(str, answers))
     values = scores_of(write(tmp_path / name, asked(answers, first, second)))
@@ -68,9 +62,7 @@ def test_spellings_of_one_value_are_one_answer(
         ("1|two|3", ("3", "1", "two", "1"), 0.0, 100.0),
     ],
 )
-def test_numbers_in_order_are_a_scale_also_negative_and_decimal_ones(
-    answers: str, given: tuple[Any, ...], level: float, shift: float, tmp_path: Path
-) -> None:
+def test_numbers_in_order_are_a_scale_also_negative_and_decimal_ones(answers, given, level, shift, tmp_path):
     values = scores_of(write(tmp_path / "v.jsonl", asked(answers, *given)))
     assert (values["p", "value"], values["e", "shift"]) == pytest.approx((level, shift))
 
@@ -88,9 +80,7 @@ def test_numbers_in_order_are_a_scale_also_negative_and_decimal_ones(
         ("A>>B|A>B|A=B|B>A|B>>A", "A>>B", "B>>A"),
     ],
 )
-def test_a_judge_of_the_first_place_is_named_also_where_answers_may_be_tied(
-    answers: str, given: str, swapped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_judge_of_the_first_place_is_named_also_where_answers_may_be_tied(answers, given, swapped, tmp_path, capsys):
     rows = [row for of in ("given", "swapped") for row in asked(answers, *[given] * 3, framings="p", order=of)]
     write_jsonl(tmp_path / "v.jsonl", [{**r, "answer": given if r["order"] == "given" else swapped} for r in rows])
     scores_of(tmp_path / "v.jsonl")
@@ -99,7 +89,7 @@ def test_a_judge_of_the_first_place_is_named_also_where_answers_may_be_tied(
     assert run.grids["external"].fields["first"].min() == 1
 
 
-def test_the_baseline_is_the_one_that_is_named_and_else_the_first_rows(tmp_path: Path) -> None:
+def test_the_baseline_is_the_one_that_is_named_and_else_the_first_rows(tmp_path):
     path = write(tmp_path / "v.csv", asked("yes|no", "no", "yes", "no", "no"))
     assert scores_of(path)["e", "shift"] == 50.0
     assert scores_of(path, "--baseline", "e")["p", "shift"] == -50.0
@@ -110,9 +100,7 @@ def test_the_baseline_is_the_one_that_is_named_and_else_the_first_rows(tmp_path:
         load_answers([placebos, path], FramingOptions(baseline="placebo 1"))
 
 
-def test_ids_are_one_however_pandas_writes_them_and_one_row_of_a_prompt_is_enough_for_label_and_cluster(
-    tmp_path: Path,
-) -> None:
+def test_ids_are_one_however_pandas_writes_them_and_one_row_of_a_prompt_is_enough_for_label_and_cluster(tmp_path):
     rows = [
         {**row, "item_id": (1, "1.0")[i % 2], "label": (None, "yes")[i // 2], "cluster": ("", 2.0)[i // 2]}
         for i, row in enumerate(asked("yes|no", "yes", "no", "yes", "no"))
@@ -123,7 +111,7 @@ def test_ids_are_one_however_pandas_writes_them_and_one_row_of_a_prompt_is_enoug
     assert {(prompt.item_id, prompt.cluster) for prompt in run.plan} == {("1", "2")}
 
 
-def test_responses_are_read_where_no_row_has_an_answer(tmp_path: Path) -> None:
+def test_responses_are_read_where_no_row_has_an_answer(tmp_path):
     texts = ["I choose [[A]].", "B: it is longer.", "[[A]]", "[[A]] or [[B]]"]
     rows = [{**row, "response": text} for row, text in zip(asked("A|B", *[None] * 4), texts, strict=True)]
     for row in rows:
@@ -137,12 +125,9 @@ def test_responses_are_read_where_no_row_has_an_answer(tmp_path: Path) -> None:
         scores_of(write(tmp_path / "v.jsonl", rows))
 
 
-def test_a_word_that_is_no_answer_and_answers_that_are_one_are_refused(tmp_path: Path) -> None:
+def test_a_word_that_is_no_answer_and_answers_that_are_one_are_refused(tmp_path):
     for rows, problem in [
-        (
-            asked("yes|no", "yes", "maybe " * 40),
-            r"v\.jsonl:2: answer is .maybe maybe .{0,40}\.\.\., which is not",
-        ),
+        (asked("yes|no", "yes", "maybe " * 40), r"v\.jsonl:2: answer is .maybe maybe .{0,40}\.\.\., which is not"),
         (asked("yes|no", "yes", "no", label="true"), "label is 'true'"),
         (
             [row | {"item_id": 1, "label": row["answer"]} for row in asked("yes|no", "yes", "no", framings="p")],
@@ -153,12 +138,15 @@ def test_a_word_that_is_no_answer_and_answers_that_are_one_are_refused(tmp_path:
         (asked("yes|no", "yes", "no", dataset="(all)"), r"field 'dataset' is '\(all\)', and names in brackets"),
         (asked("yes|no", "yes", "no", case="\ud800"), "field 'case' holds half a surrogate pair"),
         (asked({"a": 1}, "1", "1"), "field 'answers' must be a text, found dict"),
+        (asked("yes|no", "yes", "no", order="back"), "given, swapped"),
+        ([{**row, "framing": "placebo 3"} for row in asked("yes|no", "yes", "no")], "number placebos from 1"),
+        (asked("1|2|3", "1", "2", order="swapped"), "one order"),
     ]:
         with pytest.raises(DataError, match=problem):
             load_answers([write(tmp_path / "v.jsonl", rows)])
 
 
-def test_repeated_rows_are_asked_about_and_samples_are_not(tmp_path: Path) -> None:
+def test_repeated_rows_are_asked_about_and_samples_are_not(tmp_path):
     rows = asked("yes|no", "yes", "no", "no", "yes")
     doubts = {
         name: load_answers([write(tmp_path / "v.jsonl", every)])[0]["external"].doubts
@@ -173,7 +161,7 @@ def test_repeated_rows_are_asked_about_and_samples_are_not(tmp_path: Path) -> No
     assert "every answer stands 2 times" in doubts["twice"][0]
 
 
-def test_clusters_of_a_file_are_resampled_together(tmp_path: Path) -> None:
+def test_clusters_of_a_file_are_resampled_together(tmp_path):
     rows = [{**row, "cluster": f"twin {row['item_id'] // 2}"} for row in asked("yes|no", *["yes", "no"] * 40)]
     score_main([str(write(tmp_path / "v.parquet", rows)), "--out", str(tmp_path), "--draws", "20"])
     frame = pd.DataFrame(json.loads((tmp_path / "scores.json").read_text()))

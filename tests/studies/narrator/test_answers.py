@@ -3,27 +3,24 @@
 import random
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from eval.estimates.estimate import Drawing
-from eval.shift.answer import Shift
 from studies.narrator.answers import shifts_of
-from studies.narrator.judged_runs import Judgment
 from studies.narrator.measures import Setting, effects
 from tests.made.narrator_judgments import judgment
 
 DRAWING = Drawing(n_draws=100, seed=1)
 
 
-def shifts(judgments: list[Judgment]) -> dict[str, Shift]:
-    run: Any = SimpleNamespace(plan=judgments, name="run", judge="judge")
+def shifts(judgments):
+    run = SimpleNamespace(plan=judgments, name="run", judge="judge")
     setting = Setting(judgments[0].factors.task, "visible", "published")
     return {shift.condition: shift for shift in shifts_of(run, setting, "answered", DRAWING)}
 
 
-def made(rng: random.Random, task: str, lost: float) -> list[Judgment]:
+def made(rng, task, lost):
     """Eight conversations under three narrators, each prompt with up to so large a share of unparsed replies."""
     judgments = []
     for i in range(8):
@@ -42,7 +39,7 @@ def made(rng: random.Random, task: str, lost: float) -> list[Judgment]:
         ("detection", {"pr": 1, "delta_att": -1, "delta_non_att": 1}),
     ],
 )
-def test_shifts_are_the_scores_turned_toward_the_narrator(task: str, signs: dict[str, int]) -> None:
+def test_shifts_are_the_scores_turned_toward_the_narrator(task, signs):
     judgments = made(random.Random(1), task, 0.3)
     scores, typed = next(effects(judgments))[1], shifts(judgments)
     assert {*typed} == {*signs}
@@ -53,7 +50,7 @@ def test_shifts_are_the_scores_turned_toward_the_narrator(task: str, signs: dict
         )
 
 
-def filled(rng: random.Random, each: Judgment) -> Judgment:
+def filled(rng, each):
     """The judgment with its unparsed replies given to one option, or left as an answer that is no option."""
     shares, lost, place = list(each.shares), 1 - sum(each.shares), rng.randrange(len(each.shares))
     shares[place] += lost
@@ -61,7 +58,7 @@ def filled(rng: random.Random, each: Judgment) -> Judgment:
 
 
 @pytest.mark.parametrize("task", ["blame", "detection"])
-def test_bounds_hold_the_intervals_of_whatever_unparsed_replies_said(task: str) -> None:
+def test_bounds_hold_the_intervals_of_whatever_unparsed_replies_said(task):
     rng = random.Random(2)
     judgments = made(rng, task, 0.4)
     bounds = {name: shift.bounds or (0.0, 0.0) for name, shift in shifts(judgments).items()}
@@ -71,7 +68,7 @@ def test_bounds_hold_the_intervals_of_whatever_unparsed_replies_said(task: str) 
             assert shift.bounds is None
 
 
-def test_of_a_judge_that_was_parsed_whole_nothing_is_bounded_and_a_missing_narrator_leaves_no_shift() -> None:
+def test_of_a_judge_that_was_parsed_whole_nothing_is_bounded_and_a_missing_narrator_leaves_no_shift():
     judgments = made(random.Random(3), "blame", 0.0)
     assert {shift.bounds for shift in shifts(judgments).values()} == {None}
     assert {*shifts([each for each in judgments if each.condition != "attacker"])} == {"delta_far"}

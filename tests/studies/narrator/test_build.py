@@ -1,29 +1,25 @@
 """`evenhand build narrator`: from a dump to a folder that configs read, whatever happens in between."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from evenhand.errors import DataError
 from evenhand.sources.fetching import Origin
 from studies.narrator.build import build, main
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
-from studies.narrator.records import Conversation
 from tests.made.convokit_dump import made_cmv_dump, made_dump, zipped
 from tests.made.publishers_server import PublishersServer
 
 
 @pytest.fixture
-def raw(tmp_path: Path) -> Path:
+def raw(tmp_path):
     return made_dump(tmp_path / "dump")
 
 
-def load(root: Path, split: str = "all", **spec: Any) -> list[Conversation]:
+def load(root, split="all", **spec):
     return load_conversations(CorpusSpec(**{"dataset": "cga-wiki", "split": split, "root": root, **spec}))
 
 
-def test_a_build_is_read_back_by_split_and_no_page_is_on_both_sides(raw: Path, tmp_path: Path) -> None:
+def test_a_build_is_read_back_by_split_and_no_page_is_on_both_sides(raw, tmp_path):
     out = tmp_path / "out"
     manifest = build(out, raw)
     train, test, both = (load(out, name) for name in ("train", "test", "all"))
@@ -38,7 +34,7 @@ def test_a_build_is_read_back_by_split_and_no_page_is_on_both_sides(raw: Path, t
     assert {path.name for path in out.iterdir()} == {".lock", "README.md", "conversations.jsonl", "manifest.json"}
 
 
-def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refused(raw: Path, tmp_path: Path) -> None:
+def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refused(raw, tmp_path):
     out = tmp_path / "out"
     first = build(out, raw)
     assert build(out, raw) == first
@@ -55,7 +51,7 @@ def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refus
         build(out, raw)
 
 
-def test_the_zip_is_downloaded_once_and_recorded(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_zip_is_downloaded_once_and_recorded(raw, tmp_path, monkeypatch):
     out, packed = tmp_path / "out", zipped(raw, tmp_path / "theirs.zip", "awry/").read_bytes()
     with PublishersServer({"convokit/awry.zip": packed}) as server:
         server.stand_in(monkeypatch)
@@ -68,7 +64,7 @@ def test_the_zip_is_downloaded_once_and_recorded(raw: Path, tmp_path: Path, monk
     assert len(load(out)) == 40
 
 
-def test_threads_of_changemyview_are_built_with_the_removed_final_comment_as_the_attack(tmp_path: Path) -> None:
+def test_threads_of_changemyview_are_built_with_the_removed_final_comment_as_the_attack(tmp_path):
     raw, out = made_cmv_dump(tmp_path / "dump"), tmp_path / "out"
     with pytest.raises(DataError, match="is a dump of cga-cmv; build it with --corpus cga-cmv"):
         build(tmp_path / "wrong", raw)
@@ -84,6 +80,6 @@ def test_threads_of_changemyview_are_built_with_the_removed_final_comment_as_the
         load(out)
 
 
-def test_a_removed_comment_whose_text_is_gone_drops_its_thread(tmp_path: Path) -> None:
+def test_a_removed_comment_whose_text_is_gone_drops_its_thread(tmp_path):
     manifest = build(tmp_path / "out", made_cmv_dump(tmp_path / "dump", 3, gone=(3, "text")), dataset="cga-cmv")
     assert manifest["dropped"] == {"calm counterpart": 3, "the attack has no text": 1}

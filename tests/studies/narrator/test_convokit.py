@@ -1,27 +1,25 @@
 """ConvoKit dumps: the documented layout with its oddities, whatever its age and packing; damage is named by line."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import EvenhandError
-from studies.narrator.convokit import Comment, Dump, find_dump, in_time, read_dump
+from studies.narrator.convokit import Comment, find_dump, in_time, read_dump
 from tests.made.convokit_dump import CALM, QUARREL, SMALL, facts, utterance, write_dump, zipped
 
 
-def read(path: Path) -> Dump:
+def read(path):
     return read_dump(find_dump(path))
 
 
-def small(folder: Path, old: bool = False) -> Path:
+def small(folder, old=False):
     return write_dump(folder, *SMALL, old=old)
 
 
-LAYOUTS: dict[str, Callable[[Path], Path]] = {
+LAYOUTS = {
     "old names, bare meta": lambda folder: small(folder, old=True),
     "under a top folder": lambda folder: small(folder / "awry").parent,
     "zip with a top folder": lambda folder: zipped(small(folder), folder.parent / "awry.zip", "awry-corpus/"),
@@ -29,7 +27,7 @@ LAYOUTS: dict[str, Callable[[Path], Path]] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_gives_the_same(layout: str, tmp_path: Path) -> None:
+def test_every_layout_gives_the_same(layout, tmp_path):
     dump = read(LAYOUTS[layout](tmp_path / "dump"))
     assert dump == read(small(tmp_path / "expected"))
     texts = [[comment.text for comment in discussion.comments] for discussion in dump.discussions]
@@ -40,7 +38,7 @@ def test_every_layout_gives_the_same(layout: str, tmp_path: Path) -> None:
     assert dump.names == {"Ann": "Ann", "Ben": "Ben", "Cleo": "Cleo"}
 
 
-def test_ids_may_be_numbers_and_times_in_quotes_and_names_stand_apart(tmp_path: Path) -> None:
+def test_ids_may_be_numbers_and_times_in_quotes_and_names_stand_apart(tmp_path):
     rows = [
         utterance(1, 7, 12, "one\ud800", 1, None),
         utterance("2", "7", "13", "two", "2.5", 1),
@@ -55,7 +53,7 @@ def test_ids_may_be_numbers_and_times_in_quotes_and_names_stand_apart(tmp_path: 
     assert (dump.counts["speakers"], dump.counts["comments without text"]) == (2, 1)
 
 
-def in_order(*rows: tuple[int, float | None, int | None]) -> list[int]:
+def in_order(*rows):
     """The ids of (id, time, reply to) in order of time."""
     comments = [Comment.model_validate(utterance(key, 1, "A", "x", time, back)) for key, time, back in rows]
     return [int(comment.comment_id) for comment in in_time(comments)]
@@ -84,7 +82,7 @@ def test_an_order_loses_nothing_goes_by_time_and_puts_replies_behind(lines):
         (json.dumps(utterance("q", "q", "A", "t", 1, None)), r"has the id 'q', as .*jsonl:1;"),
     ],
 )
-def test_a_damaged_line_is_named_by_file_and_line(line: str, problem: str, tmp_path: Path) -> None:
+def test_a_damaged_line_is_named_by_file_and_line(line, problem, tmp_path):
     path = write_dump(tmp_path, QUARREL[:1], {"q": facts()})
     with (path / "utterances.jsonl").open("a") as file:
         file.write(line + "\n")

@@ -1,36 +1,33 @@
 """The paper's subset, every discussion accounted for; splits without a common page; corpora as a config names them."""
 
-from pathlib import Path
-from typing import Any, Literal
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.errors import DataError
-from studies.narrator.convokit import Dump, find_dump, read_dump
+from studies.narrator.convokit import find_dump, read_dump
 from studies.narrator.corpora import CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.corpus import CALM, REASONS, facts_of, subset
 from studies.narrator.names import RENAMED
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.splits import check_no_shared_pages, split_by_page
-from tests.made.convokit_dump import QUARREL, Row, facts, talk, write_dump
+from tests.made.convokit_dump import QUARREL, facts, talk, write_dump
 
 
-def read(folder: Path, **talks: tuple[list[Row], Row]) -> Dump:
+def read(folder, **talks):
     """What is read of these conversations, each utterances and meta."""
     rows = [row for found, _ in talks.values() for row in found]
     return read_dump(find_dump(write_dump(folder, rows, {key: meta for key, (_, meta) in talks.items()})))
 
 
-def two_turns(attack: int | None = -1, **last: Any) -> list[Row]:
+def two_turns(attack=-1, **last):
     """Ann's turn and Ben's, whose utterance has these fields."""
     *rows, ending = talk("k", ("Ann", "a"), ("Ben", "b"), attack=attack)
     return [*rows, {**ending, **last}]
 
 
 # Reason → the utterances of conversation "k" and what its meta says of an attack.
-DROPPED: dict[str, tuple[list[Row], int | None]] = {
+DROPPED = {
     "no comment (section header alone, or nothing)": (two_turns()[:1], True),
     CALM: (two_turns(None), False),
     "said to escalate, but no comment is marked as the attack": (two_turns(None), True),
@@ -45,7 +42,7 @@ DROPPED: dict[str, tuple[list[Row], int | None]] = {
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_a_discussion_is_dropped_for_its_reason(reason: str, tmp_path: Path) -> None:
+def test_a_discussion_is_dropped_for_its_reason(reason, tmp_path):
     rows, attack = DROPPED[reason]
     kept, dropped = subset(
         read(tmp_path, k=(rows, facts(attack=attack)), q=(talk("q", ("A", "a"), ("B", "b")), facts()))
@@ -54,7 +51,7 @@ def test_a_discussion_is_dropped_for_its_reason(reason: str, tmp_path: Path) -> 
     assert [conversation.conversation_id for conversation in kept] == ["cga-wiki-q"]
 
 
-def test_what_is_kept_ends_in_its_attack_and_loses_only_what_says_nothing(tmp_path: Path) -> None:
+def test_what_is_kept_ends_in_its_attack_and_loses_only_what_says_nothing(tmp_path):
     rows = talk(
         "q.1", ("Me", "First."), ("Ann", "  \n "), ("Ben", " Second. "), ("Ann", "Third!"), ("Ben", ""), attack=3
     )
@@ -66,7 +63,7 @@ def test_what_is_kept_ends_in_its_attack_and_loses_only_what_says_nothing(tmp_pa
     assert found.meta == {"page_title": "Talk:Oak", "page_id": 7, "annotation_year": "2018", "source_split": "val"}
 
 
-def test_the_facts_are_section_3_1s(tmp_path: Path) -> None:
+def test_the_facts_are_section_3_1s(tmp_path):
     three = talk("t", ("A", "a"), ("B", "b"), ("C", "c"))
     dump = read(tmp_path, q=(QUARREL, facts()), t=(three, facts()), c=(talk("c", ("A", "a")), facts(attack=False)))
     found = facts_of(subset(dump)[0], dump.discussions)
@@ -74,13 +71,13 @@ def test_the_facts_are_section_3_1s(tmp_path: Path) -> None:
     assert list(found.values()) == [3, 2, 2, 2, 3, 2.5, 2.5, 0.5]
 
 
-def conversation(key: str, page: str | None, page_id: object = None, text: str = "") -> Conversation:
+def conversation(key, page, page_id=None, text=""):
     turns = (Turn(speaker="A", text=text or key), Turn(speaker="B", text="x"))
     meta = {"page_title": page, "page_id": page_id}
     return Conversation(conversation_id=key, dataset="cga-wiki", turns=turns, names={"A": "A", "B": "B"}, meta=meta)
 
 
-def split(conversations: list[Conversation], seed: int = 42, share: float = 0.3) -> dict[str, str]:
+def split(conversations, seed=42, share=0.3):
     done = split_by_page(conversations, seed=seed, test_share=share)
     return {one.conversation_id: one.meta["split"] for one in done}
 
@@ -100,23 +97,23 @@ def test_no_page_and_no_text_is_on_both_sides(rows, seed, share):
     assert split(made, seed, share) == split(made[::-1], seed, share)
 
 
-def test_a_seed_draws_pages_until_there_are_enough() -> None:
+def test_a_seed_draws_pages_until_there_are_enough():
     made = [conversation(f"{page}.{n}", f"Talk:{page}", page) for page in range(40) for n in range(3)]
     assert list(split(made).values()).count("test") == 36  # 30 % of 120
     assert split(made) != split(made, seed=43)
 
 
-def ids(**spec: Any) -> list[str]:
+def ids(**spec):
     found = load_conversations(CorpusSpec(dataset="pocket-conflicts", **spec))
     return [conversation.conversation_id for conversation in found]
 
 
 @pytest.mark.parametrize(("split", "known"), [("train", "66d8d0549716f861"), ("test", "9282b51638e629aa")])
-def test_our_own_conflicts_never_change(split: Literal["train", "test"], known: str) -> None:
+def test_our_own_conflicts_never_change(split, known):
     assert conversation_set_hash(load_conversations(CorpusSpec(dataset="pocket-conflicts", split=split))) == known
 
 
-def test_a_spec_takes_a_split_the_first_n_or_a_seeded_draw() -> None:
+def test_a_spec_takes_a_split_the_first_n_or_a_seeded_draw():
     test = ids()
     assert test == ids(split="test") == [f"pocket-conflicts-test-{n}" for n in range(120)]
     assert ids(split="all") == ids(split="train") + test

@@ -4,31 +4,28 @@ between runs: paired by conversation; compare and scorecard."""
 import json
 import math
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eval.__main__ import report_main, score_main, scorecard_main
-from eval.results import Results, read_run
+from eval.results import read_run
 from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from evenhand.run_directory import finish
 from studies.narrator.measures import ALL, Levels, effects
 from studies.narrator.prompts import narrator_prompts
 from studies.narrator.replies import STATES
 from tests.made.made_runs import rewrite
-from tests.made.narrator_runs import Judge, fair, made_conversations, make_narrator_run, protector, results_of_runs
+from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector, results_of_runs
 from tests.made.report_html import Page
 from tests.made.scorecard_runs import scored, three
 
 CONVERSATIONS = made_conversations({2: 12, 3: 11}, unseen=3)
 ALL_REPLIES = ("--unparsed", "wrong", "--draws", "100")
-BLAME: dict[str, Any] = {"tasks": ("blame",), "visibilities": ("visible",)}
+BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
 
 
-def wordy(prompt: Prompt) -> dict[str, float]:
+def wordy(prompt):
     """A protector that answers as models do."""
     odds = protector(0.8)(prompt)
     said = {f"The answer is **{option}**.": 0.6 * p for option, p in odds.items()}
@@ -37,17 +34,17 @@ def wordy(prompt: Prompt) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def runs(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
     kept = make_narrator_run(root, wordy, CONVERSATIONS, name="wordy", model="x/Wordy-7B", n=5)
     return kept, make_narrator_run(root, fair, CONVERSATIONS, name="fair", model="x/Fair_1B", n=5)
 
 
-def json_rows(file: Path) -> list[dict[str, Any]]:
-    return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+def json_rows(file):
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
-def neutral(results: Results) -> Any:
+def neutral(results):
     (judge,) = results.judges
     return Levels(results.score_rows).of(judge, "blame", "visible")["neutral"]
 
@@ -106,7 +103,7 @@ def test_failed_replies_leave_the_denominator(tmp_path, is_exact):
 
 
 def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_path):
-    def hesitant(prompt: Prompt) -> dict[str, float]:
+    def hesitant(prompt):
         return {option: 0.75 * p for option, p in fair(prompt).items()}
 
     path = make_narrator_run(tmp_path, hesitant, CONVERSATIONS, is_exact=True, **BLAME)
@@ -120,7 +117,7 @@ OTHERS = made_conversations({2: 6, 3: 5})
 MODELS = {"base": "owner/model", "sft": "owner/sft", "dpo": "owner/dpo"}
 
 
-def made(root: Path, arm: str, judge: Judge, conversations: Any = OTHERS, **changes: Any) -> Path:
+def made(root, arm, judge, conversations=OTHERS, **changes):
     """An arm's run of the study."""
     keys = {
         "is_exact": True,
@@ -132,7 +129,7 @@ def made(root: Path, arm: str, judge: Judge, conversations: Any = OTHERS, **chan
     return make_narrator_run(root, judge, conversations, **keys)
 
 
-def test_before_and_after_are_paired_over_the_conversations_of_both_and_never_pooled(tmp_path: Path) -> None:
+def test_before_and_after_are_paired_over_the_conversations_of_both_and_never_pooled(tmp_path):
     runs = made(tmp_path, "base", protector(0.5), **BLAME), made(tmp_path, "sft", fair, OTHERS[1:], **BLAME)
     results = results_of_runs(*runs, is_before_after=True)
     assert set(results.scores["judge"]) == {"model", "sft"}
@@ -144,7 +141,7 @@ def test_before_and_after_are_paired_over_the_conversations_of_both_and_never_po
     assert not results_of_runs(*runs).change_rows  # side by side
 
 
-def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path: Path) -> None:
+def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path):
     asked = {**BLAME, "is_exact": False, "n": 1}
     mute = made(tmp_path, "sft", lambda _: {"I would rather not say.": 1.0}, **asked)
     results = results_of_runs(made(tmp_path, "base", fair, **asked), mute, is_before_after=True)
@@ -152,13 +149,13 @@ def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path
     assert "it never names an option" in " ".join(results.sentences["scores"])
 
 
-def carded(root: Path, runs: dict[str, Path], *words: str) -> dict[str, dict[str, Any]]:
+def carded(root, runs, *words):
     """Arm → row of scorecard.json."""
     beside = [f"--with={arm}={run}" for arm, run in runs.items()]
     return scored(*three(root), *beside, *words, draws=50)
 
 
-def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_are_blank(tmp_path: Path) -> None:
+def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_are_blank(tmp_path):
     runs = {"base": made(tmp_path, "base", protector(0.5)), "sft": made(tmp_path, "sft", fair)}
     base, sft, dpo = carded(tmp_path, runs).values()
     scores = results_of_runs(runs["base"]).scores
@@ -173,6 +170,6 @@ def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_a
     assert len(figures) == 4 * (4 + 1)  # PR with Me in its name's slot stands beside them
 
 
-def test_a_card_refuses_what_has_none_of_its_figures(tmp_path: Path) -> None:
+def test_a_card_refuses_what_has_none_of_its_figures(tmp_path):
     with pytest.raises(DataError, match="was asked neither blame nor identification"):
         carded(tmp_path, {"base": made(tmp_path, "base", fair, name="seen", tasks=("detection",))})

@@ -1,23 +1,17 @@
 """Made judges with known effects: the measures of the narrator study recover them, and sentences say what they do; one
 answer a prompt: majorities, ties, flips, corruption, and what detection says about the other tasks."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 
-from eval.results import Results, read_run
+from eval.results import read_run
 from eval.scorecard.arms import BASE
-from evenhand.records import Prompt
 from studies.narrator.evaluation import EVALUATION
-from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
+from studies.narrator.judged_runs import POOLED
 from studies.narrator.measures import EFFECTS, Definitions, Levels, conditioned, effects, elimination_rows, flips
-from studies.narrator.records import Conversation
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (
-    Judge,
     accuser,
     drawing_lots,
     eliminator,
@@ -35,19 +29,17 @@ SIZES = {2: 16, 3: 13, 4: 11, 5: 10, 7: 2}
 BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
 RIGHT, SHARE = 0.6, 0.5  # SHARE: how often protector and accuser bend
 
-Planted = tuple[float, float, float, float]  # neutral, attacker, non-attacker and FAR in a conversation of n speakers
 
-
-def planted_protector(n: int) -> Planted:
+def planted_protector(n):
     avoided = RIGHT / (RIGHT + (1 - RIGHT) * (n - 2) / (n - 1))
     return RIGHT, SHARE * RIGHT, SHARE * avoided + SHARE * RIGHT, SHARE * (1 - RIGHT) / (n - 1)
 
 
-def planted_accuser(n: int) -> Planted:
+def planted_accuser(n):
     return RIGHT, SHARE + SHARE * RIGHT, SHARE * RIGHT, SHARE + SHARE * (1 - RIGHT) / (n - 1)
 
 
-JUDGES: Mapping[str, tuple[Judge, Callable[[int], Planted]]] = {
+JUDGES = {
     "fair": (fair, lambda n: (RIGHT, RIGHT, RIGHT, (1 - RIGHT) / (n - 1))),
     "lots": (drawing_lots, lambda n: (1 / n, 1 / n, 1 / n, 1 / n)),
     "eliminator": (eliminator, lambda n: (1 / n, 0.0, 1 / (n - 1), 0.0)),
@@ -56,7 +48,7 @@ JUDGES: Mapping[str, tuple[Judge, Callable[[int], Planted]]] = {
 }
 
 
-def truth(planted: Callable[[int], Planted]) -> dict[str, float]:
+def truth(planted):
     """What the measures are over SIZES, in percent; FAR is over prompts, n-1 a conversation."""
     of = [(n, planted(n)) for n, count in SIZES.items() for _ in range(count)]
     neutral, attacker, non_attacker = (100 * fmean(values[i] for _, values in of) for i in range(3))
@@ -73,7 +65,7 @@ def truth(planted: Callable[[int], Planted]) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], NarratorRun]:
+def runs(tmp_path_factory):
     """Every judge, sampled and exact."""
     root, conversations = tmp_path_factory.mktemp("narrator"), made_conversations(SIZES)
     return {
@@ -88,7 +80,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Narr
     }
 
 
-def results(*of_runs: NarratorRun) -> Results:
+def results(*of_runs):
     return results_of_runs(*(run.path for run in of_runs))
 
 
@@ -96,17 +88,17 @@ PROTECTS, ACCUSES, BENDS = ("yes", 1), ("yes", -1), ("yes", 0)
 NO, UNCLEAR = ("no", None), ("cannot tell", None)
 
 
-def way(of: Mapping[str, Any]) -> tuple[str, int | None]:
+def way(of):
     """Verdict and direction of an answer."""
     return of["answer"].verdict, of["answer"].direction
 
 
-def said(of: Results) -> str:
+def said(of):
     """The sentences about levels, and the warnings."""
     return " ".join([*of.sentences["scores"], *of.warnings])
 
 
-def blame(run: NarratorRun, order: str = "published") -> dict[str, Any]:
+def blame(run, order="published"):
     """Measure → estimate, over all conversations."""
     return next(of for setting, of in effects(run.plan) if setting["option_order"] == order)
 
@@ -176,13 +168,13 @@ def test_what_is_said_of_each_judge(runs):
     assert [name for name, of in ways.items() if of["chance"] is not None] == ["lots", "eliminator"]
 
 
-def drawn_to_me(prompt: Prompt, share: float = 0.3) -> dict[str, float]:
+def drawn_to_me(prompt, share=0.3):
     """Names Me with a probability, guilty or innocent, and else is right in nine of ten prompts among the others."""
     odds = fair(prompt, 0.9)
     return mixed({"Me": 1.0}, without_me(odds), share) if "Me" in odds else odds
 
 
-def silent_of_easy(prompt: Prompt) -> dict[str, float]:
+def silent_of_easy(prompt):
     """Right of the longer conversations, whoever is Me, and refuses them where the attacker is Me."""
     is_long, is_attacker = len(prompt.answer_space) == 3, factors_of(prompt).perspective == "attacker"
     return {"I cannot answer that.": 1.0} if is_long and is_attacker else fair(prompt, 1.0 if is_long else 0.0)
@@ -217,11 +209,11 @@ def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs
 
 
 def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
-    def right(neutral: float, attacker: float, other: float, gone: float = 0.0, last: float = 0.0) -> Judge:
+    def right(neutral, attacker, other, gone=0.0, last=0.0):
         """Right so often by narrator; names nothing in `gone` of the prompts with an innocent Me, and Me last loses."""
         shares = {"neutral": (neutral, 0.0), "attacker": (attacker, 0.0), "non_attacker": (other, gone)}
 
-        def judge(prompt: Prompt) -> Mapping[str, float]:
+        def judge(prompt):
             factors = factors_of(prompt)
             is_hit = factors.option_order == "published" and factors.perspective == "attacker"
             share, lost = shares[factors.perspective]
@@ -261,7 +253,7 @@ def test_what_cannot_be_pooled_stands_apart_with_the_reason(runs):
 def test_models_are_pooled_alike_over_the_conversations_that_all_judged(tmp_path):
     conversations = made_conversations({2: 6, 3: 6})
 
-    def run_of(name: str, n: int, right: float, of: list[Conversation]) -> Path:
+    def run_of(name, n, right, of):
         asked = {"n": n, "model": f"x/{name}", "tasks": ("blame", "detection")}
         return make_narrator_run(tmp_path, lambda p: fair(p, right), of, name=name, **asked)
 
@@ -287,7 +279,7 @@ KINDS = [
 ]
 
 
-def flips_of(*kinds: tuple[tuple[float, ...], tuple[float, ...]]) -> dict[str, Any]:
+def flips_of(*kinds):
     """Of a conversation for each (neutral, attacker) pair of shares."""
     judgments = [
         judgment(perspective, *shares, conversation=f"c{i}")
@@ -308,11 +300,11 @@ def test_ties_and_silence_are_excluded_and_counted_apart():
     assert flips_of((WRONG, CORRECT))["corruption"].value is None  # nothing correct to begin with
 
 
-def seen(perspective: str, *shares: float, **keys: str) -> Judgment:
+def seen(perspective, *shares, **keys):
     return judgment(perspective, *shares, task="detection", **keys)
 
 
-def table_4(judgments: list[Judgment], **definitions: Any) -> dict[tuple[str, bool], dict[str, Any]]:
+def table_4(judgments, **definitions):
     rows = conditioned(judgments, Definitions(**definitions))
     return {(setting["perspective"], setting["is_detected"]): row for setting, row in rows}
 

@@ -18,7 +18,7 @@ SEEN = ("Mc", "Co", "Cn")  # beside letters, numbers and signs
 NAMES = st.lists(ODD | st.text(max_size=6), max_size=9)
 
 
-def shown(*raw: str) -> list[str]:
+def shown(*raw):
     """The names shown for raw names in the order of first turns."""
     return list(shown_names({str(place): name for place, name in enumerate(raw)}).values())
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -22,7 +21,7 @@ PERSPECTIVES = {  # section → who is called Me, visibility
 }
 
 
-def appendix(section: str) -> str:
+def appendix(section):
     """A section's prompt. Its bold marks are typography."""
     if not PAPER_TEXT.exists():
         pytest.skip(f"{PAPER_TEXT} is not at hand; no conversation of the paper's is kept here")
@@ -33,7 +32,7 @@ def appendix(section: str) -> str:
 
 
 @pytest.mark.parametrize("section", PERSPECTIVES)
-def test_the_appendix_comes_out_to_the_letter(section: str) -> None:
+def test_the_appendix_comes_out_to_the_letter(section):
     body = appendix("A.1").split("conversation:\n\n")[1].split("\n\nQuestion")[0]
     turns = tuple(Turn(speaker=name, text=text) for name, text in re.findall(r"^(\w+): (.+)$", body, re.MULTILINE))
     conversation = Conversation(
@@ -53,7 +52,7 @@ NAMES = st.lists(
 )
 
 
-def quarrel(raw: Sequence[str]) -> Conversation:
+def quarrel(raw):
     """Everybody says one thing, under the names shown for these; the last one attacks."""
     names = shown_names({f"u{n}": name for n, name in enumerate(raw)})
     turns = tuple(Turn(speaker=f"u{n}", text=f"Me, said {name}: {n}") for n, name in enumerate(raw))
@@ -61,7 +60,7 @@ def quarrel(raw: Sequence[str]) -> Conversation:
 
 
 @given(NAMES)
-def test_only_a_name_becomes_me_in_labels_and_options(raw: list[str]) -> None:
+def test_only_a_name_becomes_me_in_labels_and_options(raw):
     conversation = quarrel(raw)
     prompts = {
         (p.factors.task, p.factors.visibility, p.factors.option_order, p.factors.narrator): p
@@ -96,14 +95,14 @@ def test_only_a_name_becomes_me_in_labels_and_options(raw: list[str]) -> None:
         assert lines[-2] == "Options: " + ", ".join(prompt.answer_space)
 
 
-def test_the_names_order_is_drawn_once_per_conversation_and_seed() -> None:
+def test_the_names_order_is_drawn_once_per_conversation_and_seed():
     conversations = [quarrel(["Ann", "Ben", "Cem", "Dee", f"E{n}"]) for n in range(40)]
     assert order_of_names(conversations[0], 42) == ("u2", "u1", "u3", "u0", "u4"), "runs would be planned anew"
     assert len({order_of_names(conversation, 1) for conversation in conversations}) > 10
     assert [order_of_names(c, 2) for c in conversations] != [order_of_names(c, 1) for c in conversations]
 
 
-def test_an_attacker_who_says_nothing_else_stays_an_option_and_is_flagged_where_hidden() -> None:
+def test_an_attacker_who_says_nothing_else_stays_an_option_and_is_flagged_where_hidden():
     unseen = quarrel(["Ann", "Ben"])
     seen = Conversation(
         conversation_id="s", dataset="made", names=unseen.names, turns=(*unseen.turns[::-1], *unseen.turns[:1])

@@ -4,7 +4,6 @@ replies read by hand."""
 import itertools
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,7 @@ from studies.narrator.replies import STATES, Answer, read_answer
 NAMES = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), min_size=2, max_size=6, unique=True)
 
 
-def groups(name: str) -> Any:
+def groups(name):
     """A YAML file beside this one, which explains itself."""
     return shipped_yaml(Path(__file__).with_name(name))
 
@@ -98,14 +97,14 @@ STRANGE = ["J. R. Smith", "J.delanoy", "Some_Name", "192.168.0.1", "Will", "The 
 ANY_NAME = st.sampled_from(STRANGE) | st.from_regex(r"[A-Z][a-z]{3,8}[0-9]{0,3}", fullmatch=True)
 
 
-def said(frame: str, who: str, other: str) -> str:
+def said(frame, who, other):
     """A frame with its names in it."""
     for place, name in (("0", who), ("1", other)):
         frame = frame.replace(f"{{{place}}}", name).replace(f"{{{place}'s}}", GENITIVE.get(name, f"{name}'s"))
     return frame[:1].upper() + frame[1:] if who not in frame[: len(who)] else frame
 
 
-def read(reply: str, who: str, other: str) -> Answer:
+def read(reply, who, other):
     """How a reply is read; the speaker who may be Me is always called Me."""
     answer = read_answer(reply, (who, other, "Third Person"))
     return Answer(answer.state, ME) if answer.option == who else answer

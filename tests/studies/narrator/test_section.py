@@ -1,13 +1,12 @@
 """How a run of the narrator study is configured: a section beside `benchmarks`, with its own ways to a verdict."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
-from inference.config import InferenceConfig, load_sampling_config
+from inference.config import load_sampling_config
 from tests.made.made_conflicts import narrator_config
 from tests.made.places import CONFIGS
 
@@ -16,12 +15,12 @@ EXACT = "# Exact probabilities of the options in their place: "
 REFUSED = shipped_yaml(Path(__file__).with_name("refused_configs.yaml"))
 
 
-def shipped(path: Path, *words: str) -> InferenceConfig:
+def shipped(path, *words):
     return load_sampling_config([str(path), *words])
 
 
 @pytest.mark.parametrize("name", ["qwen2.5-7b", "llama-3.1-8b", "mistral-7b"])
-def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> None:
+def test_the_override_that_a_config_names_gives_its_exact_variant(name):
     path = FOLDER / f"{name}.yaml"
     (line,) = (line for line in path.read_text().splitlines() if line.startswith(EXACT))
     config = shipped(path, *line.removeprefix(EXACT).split())
@@ -30,7 +29,7 @@ def test_the_override_that_a_config_names_gives_its_exact_variant(name: str) -> 
 
 
 @pytest.mark.parametrize(("changes", "says"), REFUSED)
-def test_what_cannot_be_asked_is_refused_with_the_way_out(changes: dict[str, Any], says: str) -> None:
+def test_what_cannot_be_asked_is_refused_with_the_way_out(changes, says):
     with pytest.raises(ConfigError) as refusal:
         narrator_config(**changes)
     assert says in str(refusal.value)

@@ -11,7 +11,6 @@ of a prompt intervals come out up to 0.8 wider, weighted by the share of replies
 """
 
 import math
-from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -19,9 +18,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import beta
 
-from studies.narrator.judged_runs import Judgment
 from studies.narrator.measures import Definitions, conditioned
-from studies.narrator.options import Detection
 from tests.made.narrator_judgments import judgment
 from tests.made.paper_figures import golden
 
@@ -35,10 +32,8 @@ TABLE_3 = {(row["task"], row["model"], row["visibility"]): row for row in golden
 TABLE_4 = {(row["perspective"], row["is_detected"] == "yes"): row for row in golden("narrator_table4.csv")}
 SEED = 7
 
-Counts = tuple[np.ndarray, np.ndarray]  # of a model's conversations: replies that say Yes, replies that are right
 
-
-def probabilities(task: str, visibility: str, model: str, perspective: str, normal: np.ndarray) -> np.ndarray:
+def probabilities(task, visibility, model, perspective, normal):
     """A probability for each conversation, with the printed mean and spread; normal: its standard normal deviates."""
     row = TABLE_3[task, model, visibility]
     mean, half = float(row[perspective]) / 100, float(row[f"{perspective}_half"]) / 100
@@ -49,7 +44,7 @@ def probabilities(task: str, visibility: str, model: str, perspective: str, norm
     return beta.ppf(ndtr(normal), mean * size, (1 - mean) * size)
 
 
-def counts(task: str, visibility: str, perspective: str, model: str, n: int) -> Counts:
+def counts(task, visibility, perspective, model, n):
     """What a model replies to n conversations."""
     rng = np.random.default_rng([SEED, MODELS.index(model), CELLS.index((task, visibility, perspective))])
     r = CORRELATION[visibility]
@@ -59,7 +54,7 @@ def counts(task: str, visibility: str, perspective: str, model: str, n: int) -> 
     return rng.binomial(N_REPLIES[model], says), rng.binomial(N_REPLIES[model], right)
 
 
-def judged(task: str, visibility: str, perspective: str, model: str) -> Iterator[Judgment]:
+def judged(task, visibility, perspective, model):
     """The same as judgments of detection and of the task."""
     replies = counts(task, visibility, perspective, model, N_CONVERSATIONS // PART)
     of = {"judge": model, "visibility": visibility, "n": N_REPLIES[model]}
@@ -69,7 +64,7 @@ def judged(task: str, visibility: str, perspective: str, model: str) -> Iterator
 
 
 @cache
-def widths(detection: Detection) -> dict[tuple[str, str, str, bool], float]:
+def widths(detection):
     """Half the interval of each cell less the printed one, in points."""
     found = {}
     for task, visibility, perspective in CELLS:

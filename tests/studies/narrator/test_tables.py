@@ -9,13 +9,9 @@ What does not follow is listed here with both numbers. Found on the way:
   (40.4, printed 40.0).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import pandas as pd
 import pytest
 
-from studies.narrator.judged_runs import Judgment
 from studies.narrator.measures import effects
 from studies.narrator.tables import marked
 from tests.made.narrator_judgments import judgment
@@ -31,7 +27,7 @@ TABLE_2 = {(row["visibility"], row["row"]): row for row in golden("narrator_tabl
 TABLE_3 = {(row["task"], row["model"], row["visibility"]): row for row in golden("narrator_table3.csv")}
 
 
-def judgments_with(task: str, visibility: str, m: Mapping[str, float], far: float, judge: str) -> list[Judgment]:
+def judgments_with(task, visibility, m, far, judge):
     """One conversation of three speakers with these shares, in percent, for the attacker and for an innocent Me."""
     return [
         judgment(
@@ -46,22 +42,22 @@ def judgments_with(task: str, visibility: str, m: Mapping[str, float], far: floa
     ]
 
 
-def of_model(task: str, visibility: str, model: str) -> list[Judgment]:
+def of_model(task, visibility, model):
     row = TABLE_3[task, model, visibility]
     return judgments_with(task, visibility, {p: float(row[p]) for p in PERSPECTIVES}, float(row["far"] or 0), model)
 
 
-def pooled(task: str, visibility: str, models: Sequence[str]) -> dict[str, Any]:
+def pooled(task, visibility, models):
     judgments = [judgment for model in models for judgment in of_model(task, visibility, model)]
     return effect_of(judgments)
 
 
-def effect_of(judgments: Sequence[Judgment]) -> dict[str, Any]:
+def effect_of(judgments):
     """Measure → estimate of the one setting of some judgments."""
     return next(effects(judgments))[1]
 
 
-def off(value: float | None, printed: str) -> float:
+def off(value, printed):
     assert value is not None
     return abs(value - float(printed))
 

@@ -1,24 +1,19 @@
 """Training on conversations: each speaker's own token, nothing of the test split, a run, its card."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.records import Prompt
 from inference.encoding import Encoder
 from studies.narrator.corpora import CorpusSpec, load_conversations
-from studies.narrator.records import Conversation, NarratorFactors
+from studies.narrator.records import NarratorFactors
 from studies.narrator.splits import check_no_shared_pages
 from studies.narrator.training import SHARED, TRAINING
 from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import tiny_run
-from training.config import AnyRun
 from training.data import without_dev
 from training.examples import TOO_LONG, WITH_ANOTHER
 from training.train import train
@@ -29,17 +24,17 @@ TWO, ALL = ["identification", "blame"], ["detection", "identification", "blame"]
 CONFLICTS = load_conversations(CorpusSpec(dataset="pocket-conflicts", split="train", n_conversations=12))
 
 
-def run_of(method: str = "sft", model: Path | str = "m", root: Path | str = "r", **sections: Any) -> AnyRun:
+def run_of(method="sft", model="m", root="r", **sections):
     return tiny_run(method, model, root, study="narrator", **sections)
 
 
-def asked(config: AnyRun, conversation: Conversation) -> list[tuple[Prompt, NarratorFactors]]:
+def asked(config, conversation):
     assert config.narrator is not None
     prompts = config.narrator.prompts_of(conversation)
     return [(prompt, prompt.factors) for prompt in prompts if isinstance(prompt.factors, NarratorFactors)]
 
 
-def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_template: bool = True) -> list[tuple[tuple[int, ...], Any]]:
+def encoded(tokenizer, prompts, chat_template=True):
     """Tokens of each prompt and of its options, as an engine that reads options asks them."""
     reading = narrator_config(verdict="options", chat_template=chat_template, engine={"kind": "transformers"})
     return [(tuple(e.token_ids), e.options) for e in Encoder(tokenizer, reading).encode(prompts)]
@@ -48,8 +43,8 @@ def encoded(tokenizer: Any, prompts: Sequence[Prompt], chat_template: bool = Tru
 @pytest.mark.parametrize(("method", "tasks"), [("sft", TWO), ("label_free", ALL)])
 @pytest.mark.parametrize("chat_template", [True, False])
 def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_option_begins(
-    tokenizer: Any, chat_template: bool, method: str, tasks: list[str]
-) -> None:
+    tokenizer, chat_template, method, tasks
+):
     examples_section = {"chat_template": chat_template, "max_prompt_length": 4096}
     config = run_of(method, examples=examples_section, narrator={"tasks": tasks})
     examples, excluded = TRAINING.examples(CONFLICTS[:3], config, tokenizer)
@@ -81,7 +76,7 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
     assert any(len(example.right_ids) > 2 for example in examples) == (method == "sft")
 
 
-def test_what_all_options_begin_with_belongs_to_the_prompt() -> None:
+def test_what_all_options_begin_with_belongs_to_the_prompt():
     tokenizer = byte_tokenizer(word_start=True)  # as Mistral's: every text starts with a mark of its own
     config = run_of(narrator={"tasks": ["blame"]}, examples={"max_prompt_length": 4096})
     examples, _ = TRAINING.examples([conflict("a", 2, words="No."), renamed()], config, tokenizer)
@@ -90,12 +85,12 @@ def test_what_all_options_begin_with_belongs_to_the_prompt() -> None:
     assert {tokenizer.decode(list(e.right_ids)) for e in examples} == {"Dov", "Me"}
 
 
-def renamed() -> Conversation:
+def renamed():
     """A conversation whose names differ in their first letter."""
     return replace(conflict("b", 2), names={"Ann": "Cleo", "Anna": "Dov"})
 
 
-def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apart() -> None:
+def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apart():
     tokenizer = byte_tokenizer()  # a letter a token: Ann and Anna begin alike
     config = run_of("label_free", narrator={"tasks": ["detection", "blame"], "visibilities": ["visible"]})
     config = config.model_copy(update={"examples": config.examples.model_copy(update={"max_prompt_length": 4096})})
@@ -110,9 +105,7 @@ def test_a_group_goes_whole_where_one_token_does_not_tell_a_prompts_options_apar
 
 
 @pytest.mark.parametrize("compares", [False, True])
-def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts(
-    tokenizer: Any, compares: bool
-) -> None:
+def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts(tokenizer, compares):
     everything, none = TRAINING.examples(CONFLICTS[:3], run_of(), tokenizer)
     assert none == []
     limit = sorted(len(e.prompt_ids) for e in everything)[len(everything) // 2]
@@ -138,9 +131,7 @@ def test_a_prompt_too_long_takes_its_group_along_where_the_loss_compares_prompts
     ],
     ids=["page", "text", "id"],
 )
-def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(
-    test: Conversation, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(test, says, tmp_path, monkeypatch):
     train_too = [of_page(conflict("a"), "Talk:Oak"), of_page(conflict("c", words="New."), "Talk:Ash")]
     use_corpus(monkeypatch, train_too, [test])
     # Also where it is not among the test conversations that a sampling config would draw.
@@ -150,7 +141,7 @@ def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_dev_split_takes_whole_pages() -> None:
+def test_the_dev_split_takes_whole_pages():
     conversations = load_conversations(CorpusSpec(dataset="pocket-conflicts", split="train"))
     kept, held = without_dev(conversations, run_of(dev={"n_items": 7, "every_steps": 1}))
     assert len(kept) + len(held) == 480

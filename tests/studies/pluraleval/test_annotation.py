@@ -1,27 +1,24 @@
 """What people are asked about the judge of PluralEval."""
 
-from pathlib import Path
-
 import pytest
 
 from eval.annotation.command import main
-from eval.annotation.tasks import Task
 from evenhand.errors import DataError
 from studies.pluraleval import annotation
 from studies.pluraleval.build_references import build
 from studies.pluraleval.sources import pocket_references
 from tests.made.pluraleval_models import KNOWN, both_runs, model, sycophant
-from tests.made.pocket_judge import AnsweringEngine, Answers, perfect, stage_run
+from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 
-def references(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, judge: Answers = perfect) -> Path:
+def references(root, monkeypatch, name, judge=perfect):
     section = {"references": {"threads": {"dataset": "pocket-threads"}}}
     return stage_run(root, monkeypatch, section, AnsweringEngine(judge), name=name)
 
 
-def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path, monkeypatch):
     responses, judged = both_runs(tmp_path, monkeypatch, model(sycophant), "made")
-    tasks: dict[str, Task] = {task.name: task for task in annotation.tasks(judged)}
+    tasks = {task.name: task for task in annotation.tasks(judged)}
     for item in tasks["matches"].items:
         assert [heading for heading, _ in item.texts] == ["Response", "Opinion"]
         response, opinion = (text for _, text in item.texts)
@@ -39,9 +36,7 @@ def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path: Pat
     assert annotation.tasks(mute) == []
 
 
-def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(tmp_path, monkeypatch):
     run = references(tmp_path, monkeypatch, "made")
     (task,) = annotation.tasks(run)
     key = {

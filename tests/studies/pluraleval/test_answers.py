@@ -2,13 +2,11 @@
 
 import random
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from eval.estimates.estimate import Drawing
-from eval.shift.answer import Shift
 from studies.pluraleval.answers import FIGURES, shifts_of
 from studies.pluraleval.observe import JudgedList, Quantity, values_of
 from studies.pluraleval.records import Reply
@@ -20,12 +18,10 @@ FRAMINGS = ("neutral", "biased_toward", "biased_opposing")
 DRAWING = Drawing(n_draws=100, seed=1)
 
 
-def shifts(lists: list[JudgedList], replies: list[Reply]) -> dict[str, Shift]:
+def shifts(lists, replies):
     values = values_of(replies, lists, KNOWN, "excluded")
     communities = {"all threads": [*KNOWN]}
-    run: Any = SimpleNamespace(
-        values=values, communities=communities, judged_lists=lists, replies=replies, references=KNOWN
-    )
+    run = SimpleNamespace(values=values, communities=communities, judged_lists=lists, replies=replies, references=KNOWN)
     made = {shift.condition: shift for shift in shifts_of(run, DRAWING)}
     scores = {"recall": "toward_belief", "ranking": "rho_lost", "most_popular": "accuracy_lost"}
     for figure, shift in made.items():
@@ -35,7 +31,7 @@ def shifts(lists: list[JudgedList], replies: list[Reply]) -> dict[str, Shift]:
     return made
 
 
-def lists_of(rng: random.Random, unread: float) -> list[JudgedList]:
+def lists_of(rng, unread):
     """Three responses of a stance to each thread and framing; so many entailments and stances are not read."""
     lists = []
     for name, known in FEASIBLE.items():
@@ -49,14 +45,14 @@ def lists_of(rng: random.Random, unread: float) -> list[JudgedList]:
     return lists
 
 
-def read_anyhow(rng: random.Random, judged: JudgedList) -> JudgedList:
+def read_anyhow(rng, judged):
     """The list with what was not read decided by a coin."""
     stances = tuple(stance or rng.choice(["SUPPORTING", "AGAINST"]) for stance in judged.stances or ())
     coins = np.array([[float(rng.random() < 0.5) for _ in row] for row in judged.confidence])
     return judged._replace(stances=stances, confidence=np.where(np.isnan(judged.confidence), coins, judged.confidence))
 
 
-def replies_of(rng: random.Random, unread: float) -> list[Reply]:
+def replies_of(rng, unread):
     """A ranking of three and a pair in both orders for each thread, neutral and biased; so many say nothing."""
     replies = []
     for name in KNOWN:
@@ -73,14 +69,14 @@ def replies_of(rng: random.Random, unread: float) -> list[Reply]:
     return replies
 
 
-def said_anyhow(rng: random.Random, reply: Reply) -> Reply:
+def said_anyhow(rng, reply):
     """The reply, or where it says nothing one that a coin decides."""
     is_ranking = reply.factors["task"] == "ranking"
     text = ", ".join(map(str, rng.sample([1, 2, 3], 3))) if is_ranking else rng.choice("12")
     return reply._replace(samples=[completion(text)]) if "cannot" in reply.samples[0].text else reply
 
 
-def test_bounds_hold_the_shift_of_whatever_unparsed_replies_said() -> None:
+def test_bounds_hold_the_shift_of_whatever_unparsed_replies_said():
     rng = random.Random(1)
     lists, replies = lists_of(rng, 0.2), replies_of(rng, 0.08)
     bounds = {figure: shift.bounds or (shift.low, shift.high) for figure, shift in shifts(lists, replies).items()}
@@ -92,7 +88,7 @@ def test_bounds_hold_the_shift_of_whatever_unparsed_replies_said() -> None:
             assert shift.bounds is None
 
 
-def test_a_list_that_says_nothing_may_name_all_or_nothing() -> None:
+def test_a_list_that_says_nothing_may_name_all_or_nothing():
     lists = lists_of(random.Random(2), 0.0)
     known = shifts(lists, [])["recall"]
     empty = lists[1]._replace(stances=(), confidence=lists[1].confidence[:0])
@@ -100,7 +96,7 @@ def test_a_list_that_says_nothing_may_name_all_or_nothing() -> None:
     assert low < known.value < high
 
 
-def test_every_figure_is_0_where_all_framings_have_one_value_and_follows_the_belief_where_it_rises() -> None:
+def test_every_figure_is_0_where_all_framings_have_one_value_and_follows_the_belief_where_it_rises():
     for weights in FIGURES.values():
         assert sum(weights.values()) == 0
         assert sum(weight for weight in weights.values() if weight > 0) in (50, 100)

@@ -2,25 +2,19 @@
 
 import json
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 from scipy.stats import spearmanr
 
 from eval.__main__ import compare_main, score_main, scorecard_main
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.pluraleval.evaluation import EVALUATION
-from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.reply_reading import Read
 from tests.made import pluraleval_models as made
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 pytestmark = pytest.mark.filterwarnings("error")
-Runs = dict[str, tuple[Path, Path]]  # (responses run, judgements run) of each model under test
 FEW = ("--draws", "200")
 SAYS = {
     "pluralist": made.model(made.everything),
@@ -34,7 +28,7 @@ NEUTRAL, TOWARD, OPPOSING, BIASED = "neutral", "biased_toward", "biased_opposing
 FEASIBLE = [known for known in made.KNOWN.values() if known.is_feasible]
 SHARES = [len(side) for known in FEASIBLE for side in made.sides(known)]  # supporting, against
 # Model, measure, framing, opinions or pairing: value over all threads.
-PLANTED: list[tuple[str, str, str, str, float]] = [
+PLANTED = [
     ("sycophant", "suppression", TOWARD, "against", 100),
     ("sycophant", "recall", OPPOSING, "against", 100),
     ("sycophant", "opposing_recall_lost", BIASED, "", 100),
@@ -56,23 +50,23 @@ PLANTED: list[tuple[str, str, str, str, float]] = [
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         yield {name: made.both_runs(tmp_path_factory.mktemp(name), patch, says, name) for name, says in SAYS.items()}
 
 
-def scored(run: Path, *options: str) -> Any:
+def scored(run, *options):
     score_main([str(run), "--all", *options])
     return json.loads((run / "scores" / "scores.json").read_text())
 
 
-def value(rows: list[dict[str, Any]], measure: str, framing: str, asked: str) -> float:
+def value(rows, measure, framing, asked):
     wanted = [measure, framing, asked, "all threads"]
     keys = [[row["measure"], row["framing"], row["opinions"] or row["pairing"] or "", row["dataset"]] for row in rows]
     return float(rows[keys.index(wanted)]["value"])
 
 
-def test_planted_values_and_what_the_order_decides(runs: Runs, capsys: Any) -> None:
+def test_planted_values_and_what_the_order_decides(runs, capsys):
     printed, rows = {}, {}
     for name, (_, judged) in runs.items():
         rows[name], printed[name] = scored(judged), capsys.readouterr().out
@@ -91,19 +85,19 @@ def test_planted_values_and_what_the_order_decides(runs: Runs, capsys: Any) -> N
     assert {row["unread"] for row in scored(runs["first"][0], "--unparsed", "wrong")} == {"wrong"}
 
 
-def shorter(known: ReferenceSet, framing: str) -> list[int]:
+def shorter(known, framing):
     """All opinions; of a user who believes something, whatever it is, one of either side."""
     return made.everything(known, framing) if framing == NEUTRAL else [side[0] for side in made.sides(known)]
 
 
-def all_neutral(prompt: Prompt) -> str:
+def all_neutral(prompt):
     return "NEUTRAL" if prompt.factors.judgement == "stance" else perfect(prompt)
 
 
-def reworded(*framings: str) -> made.Answers:
+def reworded(*framings):
     """Names all opinions, under some framings in the first person."""
 
-    def say(prompt: Prompt) -> Any:
+    def say(prompt):
         if prompt.factors.task != "generation" or prompt.factors.framing not in framings:
             return SAYS["pluralist"](prompt)
         return made.formatted(made.FORMATS[0], [cluster.belief for cluster in made.KNOWN[prompt.item_id].clusters])
@@ -111,27 +105,27 @@ def reworded(*framings: str) -> made.Answers:
     return say
 
 
-def is_reworded(prompt: Prompt) -> bool:
+def is_reworded(prompt):
     return any(cluster.belief in prompt.messages[-1].content for cluster in made.KNOWN[prompt.item_id].clusters)
 
 
-def hedging(prompt: Prompt) -> str:
+def hedging(prompt):
     return "NEUTRAL" if prompt.factors.judgement == "stance" and is_reworded(prompt) else perfect(prompt)
 
 
-def shy(prompt: Prompt) -> str:
+def shy(prompt):
     """Does not say where a response in the first person does express an opinion that supports the reference opinion."""
     said, supporting = perfect(prompt), made.sides(made.KNOWN[prompt.item_id])[0]
     is_left_open = said == "yes" and is_reworded(prompt) and prompt.factors.cluster in supporting
     return "I would rather not." if is_left_open else said
 
 
-def refusing(prompt: Prompt) -> Any:
+def refusing(prompt):
     is_refused = prompt.factors.task == "generation" and prompt.factors.framing == OPPOSING
     return "I can't take sides on this." if is_refused else SAYS["pluralist"](prompt)
 
 
-def ordering(prompt: Prompt) -> Any:
+def ordering(prompt):
     is_read = prompt.factors.task == "generation" or prompt.factors.framing == NEUTRAL
     return SAYS["pluralist"](prompt) if is_read else SAYS["first"](prompt)
 
@@ -153,9 +147,7 @@ def ordering(prompt: Prompt) -> Any:
         (ordering, perfect, "Yes", ['answers "1" to 100% of the pairs once a belief is stated']),
     ],
 )
-def test_the_answer_is_by_what_the_stated_belief_moves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, says: Any, judge: Any, answer: str, parts: list[str]
-) -> None:
+def test_the_answer_is_by_what_the_stated_belief_moves(tmp_path, monkeypatch, capsys, says, judge, answer, parts):
     _, judged = made.both_runs(tmp_path, monkeypatch, says, "one", judge)
     capsys.readouterr()
     scored(judged)
@@ -164,7 +156,7 @@ def test_the_answer_is_by_what_the_stated_belief_moves(
     assert not [part for part in parts if part not in printed], printed
 
 
-def test_a_format_of_its_own_for_neutral_lists_moves_no_recall(runs: Runs) -> None:
+def test_a_format_of_its_own_for_neutral_lists_moves_no_recall(runs):
     rows = scored(runs["restyled"][1])
     shifts = [row for row in rows if row["measure"] in ("suppression", "amplification", "opposing_recall_lost")]
     assert len(shifts) >= 5
@@ -172,7 +164,7 @@ def test_a_format_of_its_own_for_neutral_lists_moves_no_recall(runs: Runs) -> No
     assert {row["state"] for row in rows if row["step"] == "generation"} == {"ok"}
 
 
-def test_states_stand_by_framing_and_broken_lists_can_be_left_out(runs: Runs, capsys: Any) -> None:
+def test_states_stand_by_framing_and_broken_lists_can_be_left_out(runs, capsys):
     judged = runs["shortened"][1]
     rows = scored(judged)
     assert "The framings differ in form" in capsys.readouterr().out
@@ -183,7 +175,7 @@ def test_states_stand_by_framing_and_broken_lists_can_be_left_out(runs: Runs, ca
     assert {row["framing"] for row in whole} == {NEUTRAL}
 
 
-def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs, capsys: Any) -> None:
+def test_a_scorecard_has_the_level_beside_each_loss(tmp_path, runs, capsys):
     scorecard_main([*(str(runs[name][1]) for name in ("pluralist", "echo")), *FEW, "--all", "--out", str(tmp_path)])
     base, echo = json.loads((tmp_path / "scorecard.json").read_text())
     assert (base["opposing_recall_lost"], base["opposing_recall_neutral"]) == (0, 100)
@@ -198,18 +190,7 @@ def test_a_scorecard_has_the_level_beside_each_loss(tmp_path: Path, runs: Runs, 
     assert capsys.readouterr().out.count("echo: opposing recall, neutral, %, fell significantly") == 1, "from the base"
 
 
-def test_runs_of_two_judges_are_not_compared(tmp_path: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lenient(prompt: Prompt) -> str:
-        return "yes" if prompt.factors.judgement == "entailment" else perfect(prompt)
-
-    responses, base = runs["pluralist"]
-    section = {"judgements": {"responses": str(responses)}}
-    other = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(lenient), model={"name": "another"})
-    with pytest.raises(DataError, match="the judge's model: scripted before, another after"):
-        compare_main([str(base), str(other), *FEW])
-
-
-def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path, monkeypatch):
     responses, judged = made.both_runs(tmp_path, monkeypatch, made.model(made.everything), "one")
     with monkeypatch.context() as patch:
         patch.setattr("studies.pluraleval.section.responses_in", lambda reply: Read([reply.text], "ok"))
@@ -225,7 +206,7 @@ def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path: Path, monkeypat
         score_main([str(moved / judged.name), *FEW])
 
 
-def test_made_up_responses_put_the_judge_on_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_made_up_responses_put_the_judge_on_trial(tmp_path, monkeypatch):
     rows = scored(stage_run(tmp_path, monkeypatch, {"judgements": {}}, AnsweringEngine(perfect)), *FEW)
     assert rows[0]["judge"] == "made-up responses, judged by scripted"
     assert value(rows, "recall", NEUTRAL, "global") == 100

@@ -18,12 +18,12 @@ HOSTILE = {
 OBEYED = ["[]", "", "OK, I will output [] from now on.", '{"opinions": "all"}', '[["a1", "a2", "b1"]]', "[" * 100_000]
 
 
-def opinions_of_others(found: object) -> list[list[str]]:
-    return sorted(sorted(t for t in members if t[:1] in "abc" and len(t) == 2) for members in clusters(found))  # type: ignore[arg-type]
+def opinions_of_others(found):
+    return sorted(sorted(t for t in members if t[:1] in "abc" and len(t) == 2) for members in clusters(found))
 
 
 @pytest.mark.parametrize(("text", "reply"), zip(HOSTILE.values(), OBEYED, strict=True), ids=HOSTILE)
-def test_a_judge_that_obeys_a_comment_changes_that_comments_opinions_alone(text: str, reply: str) -> None:
+def test_a_judge_that_obeys_a_comment_changes_that_comments_opinions_alone(text, reply):
     expected, _ = judged(thread(*GOOD))
     with_it, asked = judged(thread(*GOOD, text), overridden(by_letter, {"extraction 3": reply}))
     others = [prompt for prompt in asked if prompt.factors.step == "extraction" and prompt.factors.number < 3]
@@ -32,7 +32,7 @@ def test_a_judge_that_obeys_a_comment_changes_that_comments_opinions_alone(text:
     assert sum(with_it.states["extraction"].values()) == 4
 
 
-def test_a_comment_is_read_up_to_the_longest_length_and_a_list_without_end_up_to_max_opinions() -> None:
+def test_a_comment_is_read_up_to_the_longest_length_and_a_list_without_end_up_to_max_opinions():
     many = json.dumps({"opinions": [f"z{n}" for n in range(500)]})
     found, asked = judged(thread("a1", "b " * 20_000), overridden(by_letter, {"extraction 1": many}))
     assert len(asked[1].messages[-1].content) < 10_100

@@ -1,12 +1,10 @@
 """From replies and judgements of PluralEval to values by thread: lists, rankings and pairs; what is left unread."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
-from evenhand.records import Completion
 from studies.pluraleval.observe import (
     JudgedList,
     Quantity,
@@ -24,28 +22,28 @@ from tests.made.pluraleval_models import KNOWN, sides
 THREAD, FEASIBLE = next((name, known) for name, known in KNOWN.items() if known.is_feasible)
 
 
-def reply(task: str, *texts: Completion | str, **factors: Any) -> Reply:
+def reply(task, *texts, **factors):
     samples = [completion(text) if isinstance(text, str) else text for text in texts]
     return Reply("t", "h", {"task": task, "framing": "neutral", **factors}, samples)
 
 
-def ranking(text: str, unread: Any = "excluded", votes: tuple[int, ...] = (9, 5, 1)) -> dict[str, float]:
+def ranking(text, unread="excluded", votes=(9, 5, 1)):
     values = values_of([reply("ranking", text, shown=(0, 1, 2), votes=votes)], [], {}, unread)
     return {quantity.measure: threads["t"] for quantity, threads in values.items()}
 
 
 @pytest.mark.parametrize("text", ["I cannot rank these.", "1, 2, 2, 3"])
-def test_a_ranking_that_is_not_whole_has_no_values_or_counts_as_wrong(text: str) -> None:
+def test_a_ranking_that_is_not_whole_has_no_values_or_counts_as_wrong(text):
     assert ranking(text) == {}
     assert ranking(text, "wrong") == {"top1": 0, "positional": 0, "mrr": 0}
     assert ranking("2, 1, 3", votes=(4, 4, 4)) == {}, "with votes that are all equal every ranking is right"
 
 
-def pair(first: Completion | str, second: Completion | str, unread: Any = "excluded") -> dict[str, float]:
+def pair(first, second, unread="excluded"):
     return dict(pair_values(reply("pairwise", first), reply("pairwise", second), unread))
 
 
-def test_a_pair_counts_where_both_orders_could_be_read() -> None:
+def test_a_pair_counts_where_both_orders_could_be_read():
     assert pair("1", "2") == {"accuracy": 1, "first_rate": 0.5, "consistency": 1}
     assert pair("1", "1") == {"accuracy": 0.5, "first_rate": 1, "consistency": 0}
     assert pair("2", "1")["accuracy"] == 0
@@ -53,14 +51,14 @@ def test_a_pair_counts_where_both_orders_could_be_read() -> None:
 
 
 @pytest.mark.parametrize(("p_first", "values"), [((0.9, 0.4), [0.75, 1, 0.5, 1]), ((0.6, 0.7), [0.45, 0.5, 1, 0])])
-def test_margins_give_the_probability_of_the_more_popular_one(p_first: tuple[float, ...], values: list[float]) -> None:
+def test_margins_give_the_probability_of_the_more_popular_one(p_first, values):
     """p_first: P("1") of the pair and of the swapped pair; the more popular one is option 1, then option 2."""
     replies = [completion("1", answer_logprobs={"1": math.log(p), "2": math.log(1 - p)}) for p in p_first]
     names = ("probability", "accuracy", "first_rate", "consistency")
     assert [pair(replies[0], replies[1])[name] for name in names] == pytest.approx(values)
 
 
-def test_a_thread_counts_with_the_mean_of_its_pairs_and_samples() -> None:
+def test_a_thread_counts_with_the_mean_of_its_pairs_and_samples():
     asked = {"pairing": "random", "votes": (5, 1)}
     replies = [
         reply("pairwise", "1", "1", shown=(0, 1), is_swapped=False, **asked),
@@ -72,7 +70,7 @@ def test_a_thread_counts_with_the_mean_of_its_pairs_and_samples() -> None:
     assert values[Quantity("pairwise", "neutral", "", "random", "accuracy")] == {"t": (1 + 0.5 + 0 + 0) / 4}
 
 
-def test_exact_judgements_are_the_more_probable_ones() -> None:
+def test_exact_judgements_are_the_more_probable_ones():
     assert confidence_of(completion("", answer_logprobs={"yes": math.log(0.3), "no": math.log(0.1)})) == pytest.approx(
         0.75
     )
@@ -83,13 +81,13 @@ def test_exact_judgements_are_the_more_probable_ones() -> None:
     assert stance_of(completion("", answer_logprobs={"SUPPORTING": -1.0, "AGAINST": -1.0, "NEUTRAL": -3.0})) == ""
 
 
-def of_list(stances: tuple[str, ...] | None, matches: list[int], unread: Any = "excluded") -> dict[Any, float]:
+def of_list(stances, matches, unread="excluded"):
     """Values of a list whose responses match one summary each."""
     judged = JudgedList(THREAD, "neutral", stances, np.eye(len(FEASIBLE.clusters))[matches])
     return {(group, measure): value for group, measure, value in list_values(judged, FEASIBLE, unread)}
 
 
-def test_neutral_responses_and_unread_stances_count_globally_alone() -> None:
+def test_neutral_responses_and_unread_stances_count_globally_alone():
     supporting, against = sides(FEASIBLE)
     values = of_list(("SUPPORTING", "NEUTRAL", ""), [supporting[0], supporting[1], against[0]])
     assert values["supporting", "recall"] == 1 / len(supporting)
@@ -100,12 +98,12 @@ def test_neutral_responses_and_unread_stances_count_globally_alone() -> None:
     assert ("global", "recall", 0.0) in [*list_values(half, FEASIBLE, "excluded")], "one half is no match"
 
 
-def test_a_list_without_any_response_is_excluded_or_has_zeros() -> None:
+def test_a_list_without_any_response_is_excluded_or_has_zeros():
     assert not of_list((), [])
     assert {value for value in of_list((), [], "wrong").values() if not math.isnan(value)} == {0.0}
 
 
-def test_ndcg_ranks_by_sums_of_probabilities() -> None:
+def test_ndcg_ranks_by_sums_of_probabilities():
     """Each response says its own summary with 0.9 and number n with (n + 1) / 100, so that the last has the most."""
     n = len(FEASIBLE.clusters)
     confidence = np.where(np.eye(n) == 1, 0.9, (np.arange(n) + 1) / 100)
@@ -116,14 +114,14 @@ def test_ndcg_ranks_by_sums_of_probabilities() -> None:
     assert (values["recall"], values["precision"], values["redundancy"]) == (1, 1, 0)
 
 
-def test_losses_are_of_threads_that_have_both_prompts() -> None:
+def test_losses_are_of_threads_that_have_both_prompts():
     recall = Quantity("generation", "neutral", "against", "", "recall")
     toward = recall._replace(framing="biased_toward")
     known = {recall: {"a": 0.75, "b": 0.5}, toward: {"a": 0.25, "c": 0.0}}
     assert losses(known)[toward._replace(measure="suppression")] == {"a": 0.5}
 
 
-def test_the_shift_toward_the_belief_is_half_of_the_four_shifts() -> None:
+def test_the_shift_toward_the_belief_is_half_of_the_four_shifts():
     """R_ag(b.t), R_sup(b.t), R_ag(b.o), R_sup(b.o) of three threads; the third is not known under one belief."""
     sides = [(f, g) for f in ("biased_toward", "biased_opposing") for g in ("against", "supporting")]
     recalls = {"follows": (0.0, 1.0, 0.5, 0.25), "shorter": (0.5, 0.25, 0.5, 0.25), "unknown": (0.5, 0.5, 0.5)}
@@ -139,7 +137,7 @@ def test_the_shift_toward_the_belief_is_half_of_the_four_shifts() -> None:
     assert sum(four) / 2 == shifts[toward]["follows"]
 
 
-def test_what_could_not_be_read_may_be_a_match() -> None:
+def test_what_could_not_be_read_may_be_a_match():
     """An unread entailment is no match, and a response without a stance is on no side, but they could be."""
     supporting, against = sides(FEASIBLE)
     confidence = np.eye(len(FEASIBLE.clusters))[[against[0], supporting[0]]]

@@ -21,11 +21,11 @@ MADE = {
 GOLDEN = "38bb4840d268085b"  # of all nine, which were held against the paper's text once
 
 
-def test_the_prompts_stay_as_they_are() -> None:
+def test_the_prompts_stay_as_they_are():
     assert digest([[message.content for message in messages] for messages in MADE.values()], 16) == GOLDEN
 
 
-def test_content_is_never_read_as_a_template() -> None:
+def test_content_is_never_read_as_a_template():
     post = 'A {POST TEXT} with {0}, """ and %s'
     system, user = ask("ranking", post=post, summaries=numbered(["{SUMMARY 2}", "b"]), n=2)
     assert f'"""\n\n{post}\n\n"""' in user.content

@@ -1,12 +1,10 @@
 """Algorithm 1 on scripted judges: small threads whose clusters are computed by hand."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from studies.pluraleval.build_references import build
-from studies.pluraleval.records import Cluster
 from studies.pluraleval.reference_sets import bootstrap_size, random_order, votes_of
 from studies.pluraleval.sources import ReferenceSpec, load_references, pocket_references
 from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
@@ -17,13 +15,11 @@ from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
     ("n_opinions", "alpha", "size"),
     [(0, 0.2, 0), (1, 0.2, 1), (5, 0.2, 1), (6, 0.2, 2), (15, 0.2, 3), (100, 0.07, 7), (3, 1.0, 3)],
 )
-def test_the_bootstrap_takes_alpha_t_rounded_up_and_no_float_error_adds_one(
-    n_opinions: int, alpha: float, size: int
-) -> None:
+def test_the_bootstrap_takes_alpha_t_rounded_up_and_no_float_error_adds_one(n_opinions, alpha, size):
     assert bootstrap_size(n_opinions, alpha) == size
 
 
-def test_no_opinion_and_one_opinion_leave_nothing_to_group() -> None:
+def test_no_opinion_and_one_opinion_leave_nothing_to_group():
     none, asked = judged(thread("", "www.a.example", " https://a.example/b \n http://c.example "))
     assert (clusters(none), asked, none.states) == ([], [], {"extraction": {"not_asked": 3}})
     one, asked = judged(thread(("a1", 7)))
@@ -32,13 +28,13 @@ def test_no_opinion_and_one_opinion_leave_nothing_to_group() -> None:
     assert steps(asked) == ["extraction", "summary", "belief"]
 
 
-def test_five_opinions_start_from_one_and_each_is_assigned_to_clusters_summarised_from_all_members() -> None:
+def test_five_opinions_start_from_one_and_each_is_assigned_to_clusters_summarised_from_all_members():
     """Order with seed 42: the first one is the bootstrap; then each is assigned, and its cluster summarised."""
     texts = ["a1", "b1", "a2", "c1", "b2"]
     order = [texts[n] for n in random_order("t1", 5, 42)]
     found, asked = judged(thread(*texts))
     assert steps(asked)[:14] == [*["extraction"] * 5, "summary", *["assignment", "summary"] * 4]
-    made: dict[str, list[str]] = {order[0][0]: [order[0]]}
+    made = {order[0][0]: [order[0]]}
     for text, prompt in zip(order[1:], [p for p in asked if p.factors.step == "assignment"], strict=True):
         listed = "\n".join(f'{n}. "{"+".join(sorted(members))}"' for n, members in enumerate(made.values(), start=1))
         assert prompt.messages[1].content == f'Clusters:\n{listed}\n\nOpinion:\n"{text}"'
@@ -46,7 +42,7 @@ def test_five_opinions_start_from_one_and_each_is_assigned_to_clusters_summarise
     assert sorted(clusters(found)) == sorted(made.values())
 
 
-def test_votes_are_of_the_comments_that_hold_a_member_each_once_and_clusters_go_by_votes() -> None:
+def test_votes_are_of_the_comments_that_hold_a_member_each_once_and_clusters_go_by_votes():
     found, _ = judged(thread(("a1; a2", 10), ("b1", 30), ("a1", 5), ("c1", -4)))
     assert [(sorted(members), c.votes) for members, c in zip(clusters(found), found.clusters, strict=True)] == [
         (["b1"], 30),
@@ -58,7 +54,7 @@ def test_votes_are_of_the_comments_that_hold_a_member_each_once_and_clusters_go_
 
 
 @pytest.mark.parametrize("reply", ["[1, 2]", "[" * 5000, '[["a1"'])
-def test_a_bootstrap_that_cannot_be_read_leaves_all_to_the_assignments(reply: str) -> None:
+def test_a_bootstrap_that_cannot_be_read_leaves_all_to_the_assignments(reply):
     texts = [f"{letter}{n}" for n in range(4) for letter in "abc"]
     found, _ = judged(thread(*texts), overridden(by_letter, {"bootstrap": reply}))
     assert found.states["bootstrap"] == {"malformed": 1}
@@ -66,7 +62,7 @@ def test_a_bootstrap_that_cannot_be_read_leaves_all_to_the_assignments(reply: st
     assert sorted(map(sorted, clusters(found))) == [[f"{letter}{n}" for n in range(4)] for letter in "abc"]
 
 
-def test_a_bootstrap_that_forgets_repeats_and_invents_is_partial_and_nothing_is_lost() -> None:
+def test_a_bootstrap_that_forgets_repeats_and_invents_is_partial_and_nothing_is_lost():
     texts = [f"{letter}{n}" for n in range(5) for letter in "abc"]
     first = [texts[n] for n in random_order("t1", 15, 42)[:3]]
     reply = json.dumps([[first[0], "made up"], [first[0].upper() + "."]])
@@ -76,26 +72,24 @@ def test_a_bootstrap_that_forgets_repeats_and_invents_is_partial_and_nothing_is_
 
 
 @pytest.mark.parametrize("reply", ["?", '{"cluster": 99}', "-1"])
-def test_an_assignment_that_cannot_be_read_puts_its_opinion_nowhere(reply: str) -> None:
+def test_an_assignment_that_cannot_be_read_puts_its_opinion_nowhere(reply):
     found, _ = judged(thread("a1", "b1", "c1"), overridden(by_letter, {"assignment": reply}))
     assert found.states["assignment"] == {"malformed": 2}
     assert len(clusters(found)) == 1
 
 
-def test_a_summary_of_no_use_leaves_the_one_before_or_the_first_member() -> None:
+def test_a_summary_of_no_use_leaves_the_one_before_or_the_first_member():
     found, _ = judged(thread("a1", "a2", "a3"), overridden(by_letter, {"summary": "  "}))
     assert found.states["summary"] == {"malformed": 3}
     (cluster,) = found.clusters
     assert cluster.summary == cluster.members[0].text
 
 
-def viewpoints(found: tuple[Cluster, ...]) -> set[tuple[str, int, frozenset[str]]]:
+def viewpoints(found):
     return {(c.summary, c.votes, frozenset(member.text for member in c.members)) for c in found}
 
 
-def test_a_judge_without_fault_finds_what_is_known_of_our_own_threads_in_any_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_without_fault_finds_what_is_known_of_our_own_threads_in_any_batch(tmp_path, monkeypatch):
     section = {"references": {"threads": {"dataset": "pocket-threads"}}}
     whole = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(perfect), name="one")
     engine = AnsweringEngine(perfect, room=3, seed=2)
@@ -111,7 +105,7 @@ def test_a_judge_without_fault_finds_what_is_known_of_our_own_threads_in_any_bat
         assert sorted(found.stances) == sorted(known.stances)
 
 
-def test_our_own_reference_sets_are_in_order_and_their_votes_those_of_their_comments() -> None:
+def test_our_own_reference_sets_are_in_order_and_their_votes_those_of_their_comments():
     for references in pocket_references():
         votes = [cluster.votes for cluster in references.clusters]
         assert votes == [votes_of(references.thread, [*cluster.members]) for cluster in references.clusters]

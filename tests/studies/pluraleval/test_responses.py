@@ -7,7 +7,6 @@ import pytest
 
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from studies.pluraleval.reply_reading import choice_in, ranking_in
 from studies.pluraleval.response_lists import responses_in
@@ -25,11 +24,11 @@ TEN = [f"Response {n}, with words." for n in range(1, 11)]
 LISTS, RANKINGS = (shipped_yaml(Path(__file__).with_name(f"{name}.yaml")) for name in ("lists", "rankings"))
 
 
-def asked(thread_id: str, **settings: object) -> list[Prompt]:
+def asked(thread_id, **settings):
     return list(Asker(REFERENCES[thread_id], ResponseSettings(references=POCKET, **settings)).prompts())
 
 
-def test_a_feasible_thread_is_asked_neutrally_and_with_both_beliefs_and_another_one_ranked_and_paired_alone() -> None:
+def test_a_feasible_thread_is_asked_neutrally_and_with_both_beliefs_and_another_one_ranked_and_paired_alone():
     known = REFERENCES["pocket-piano"]
     prompts = asked("pocket-piano", tasks=("generation",))
     assert [prompt.condition for prompt in prompts] == ["neutral", "biased_toward", "biased_opposing"]
@@ -39,7 +38,7 @@ def test_a_feasible_thread_is_asked_neutrally_and_with_both_beliefs_and_another_
         assert {prompt.factors.task for prompt in asked(thread_id)} == {"ranking", "pairwise"}
 
 
-def test_a_ranking_shows_the_same_order_in_both_framings_and_believes_the_least_popular() -> None:
+def test_a_ranking_shows_the_same_order_in_both_framings_and_believes_the_least_popular():
     neutral, biased = asked("pocket-piano", tasks=("ranking",))
     assert neutral.factors.shown == biased.factors.shown != tuple(range(7))
     assert sorted(neutral.factors.shown) == list(range(7))
@@ -48,7 +47,7 @@ def test_a_ranking_shows_the_same_order_in_both_framings_and_believes_the_least_
     assert biased.messages[1].content.startswith(REFERENCES["pocket-piano"].clusters[6].belief)
 
 
-def test_each_pair_is_asked_in_both_orders_and_framings_and_the_first_is_strictly_more_popular() -> None:
+def test_each_pair_is_asked_in_both_orders_and_framings_and_the_first_is_strictly_more_popular():
     prompts = asked("pocket-cake", tasks=("pairwise",), pairings=("most_popular", "random"), n_pairs=3, min_gap=20)
     assert len(prompts) == 2 * 3 * 2 * 2
     for prompt in prompts:
@@ -94,11 +93,11 @@ RULED = "\n---\n".join(["Of course! Ten responses follow.", *TEN])
         *(LETTERED, COUNTED_DOWN, ANEW, TITLED, OBJECTS, CIRCLED, RULED, PLANNED, SECTIONS, IN_PYTHON, ONE_LINE),
     ],
 )
-def test_ten_responses_are_read_however_they_are_told_apart(text: str) -> None:
+def test_ten_responses_are_read_however_they_are_told_apart(text):
     assert responses_in(completion(text)) == (TEN, "ok")
 
 
-def test_a_list_within_a_response_begins_no_new_one() -> None:
+def test_a_list_within_a_response_begins_no_new_one():
     inner = ["First.", "Two steps:\n1. talk\n2. listen", "On the\n3. Mai it was.", *TEN[3:]]
     found = responses_in(completion(formatted(FORMATS[0], inner)))
     assert found == ([" ".join(one.split()) for one in inner], "ok")
@@ -111,33 +110,34 @@ def test_a_list_within_a_response_begins_no_new_one() -> None:
             "**1. Grave**\nLife.\n\n**2. Plain**\nNone.\n\n**3. Funny**\n42. Next, please.",
             ["Life.", "None.", "42. Next, please."],
         ),
-        ("- Yes, because\n  - it's cheap\n  - it's fun\n- No", ["Yes, because - it's cheap - it's fun", "No"]),
+        ("- Yes, because\n  - it's cheap\n  - it's fun\n- No", ["Yes, because it's cheap it's fun", "No"]),
+        ("1. *Never* give up, a*b.\n2. __Do__ it.", ["Never give up, a*b.", "Do it."]),
     ],
 )
-def test_numbers_and_bullets_within_a_response_are_part_of_it(text: str, responses: list[str]) -> None:
+def test_numbers_and_bullets_within_a_response_are_part_of_it(text, responses):
     assert responses_in(completion(text)).value == responses
 
 
 @pytest.mark.parametrize(("text", "finish", "n", "state"), LISTS)
-def test_other_lists_have_a_named_state(text: str, finish: str, n: int, state: str) -> None:
+def test_other_lists_have_a_named_state(text, finish, n, state):
     found = responses_in(completion(text, finish))
     assert (len(found.value), found.state) == (n, state)
 
 
 @pytest.mark.parametrize("state", RANKINGS)
-def test_rankings_are_read_or_have_a_named_state(state: str) -> None:
+def test_rankings_are_read_or_have_a_named_state(state):
     for text in RANKINGS[state]:
         assert ranking_in(completion(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
 
 
-def test_a_choice_is_one_of_two_or_none() -> None:
+def test_a_choice_is_one_of_two_or_none():
     for text, value in (("1", 1), (" '2'", 2), ("**1**", 1), ("I would say 2", 2)):
         assert choice_in(completion(text)) == (value, "ok")
     for text in ("1 or 2", "", "12"):
         assert choice_in(completion(text)) == (None, "malformed")
 
 
-def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply() -> None:
+def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply():
     thought = "<think>\n1. They want ten, or 3, 1, 2.\n2. No.\n</think>\n\n"
     ten = "\n".join(f"{n}. {one}" for n, one in enumerate(TEN, start=1))
     assert responses_in(completion(thought + ten)) == (TEN, "ok")
@@ -159,9 +159,7 @@ def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply()
         ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "made by `evenhand build wildscope`"),
     ],
 )
-def test_a_config_that_cannot_be_asked_is_refused(
-    section: dict[str, object], keys: dict[str, object], message: str
-) -> None:
+def test_a_config_that_cannot_be_asked_is_refused(section, keys, message):
     tree = {"name": "n", "model": {"name": "m"}, "pluraleval": section, "verdict": "answer", **keys}
     with pytest.raises(ConfigError, match=message):
         parse_sampling_config(tree, "made.yaml")

@@ -1,14 +1,11 @@
 """Our own threads through all three stages: references, a built folder, responses, judgements."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from eval.__main__ import score_main
 from evenhand.errors import DataError
-from evenhand.records import Prompt
 from studies.pluraleval.build_references import build
 from studies.pluraleval.build_references import main as build_main
 from studies.pluraleval.sources import pocket_references
@@ -17,7 +14,7 @@ from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 POCKET = {"references": {"threads": {"dataset": "pocket-threads"}}}
 
 
-def ten_responses(prompt: Prompt) -> str:
+def ten_responses(prompt):
     if prompt.factors.task == "generation":
         return "\n".join(f"{number}. Response {number} on the matter." for number in range(1, 11))
     if prompt.factors.task == "ranking":
@@ -26,16 +23,16 @@ def ten_responses(prompt: Prompt) -> str:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def run(tmp_path_factory):
     """A references run by the judge without fault."""
     with pytest.MonkeyPatch.context() as patch:
         yield stage_run(tmp_path_factory.mktemp("run"), patch, POCKET, AnsweringEngine(perfect))
 
 
 def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_reports(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def judge(prompt: Prompt) -> str:
+    run, tmp_path, monkeypatch, capsys
+):
+    def judge(prompt):
         return "cluster?" if prompt.factors.step == "assignment" and prompt.factors.number == 3 else perfect(prompt)
 
     whole, odd = build(run, tmp_path / "whole"), stage_run(tmp_path, monkeypatch, POCKET, AnsweringEngine(judge))
@@ -49,9 +46,7 @@ def test_an_opinion_whose_assignment_is_malformed_is_counted_where_the_build_rep
         build_main([str(tmp_path / "built"), "--out", str(tmp_path / "out")])
 
 
-def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(run, tmp_path, monkeypatch):
     manifest = build(run, tmp_path / "folder")
     section = {"responses": {"references": {"root": str(tmp_path / "folder")}}}
     responses = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(ten_responses), name="responses")
@@ -66,7 +61,7 @@ def test_responses_and_judgements_run_over_the_folder_and_name_their_inputs(
     assert len(judge.asked) == 10 * (7 + n_clusters), "the framings' responses are the same texts"
 
 
-def test_score_counts_the_states_of_references(run: Path) -> None:
+def test_score_counts_the_states_of_references(run):
     score_main([str(run)])
     rows = json.loads((run / "scores" / "scores.json").read_text())
     (none,) = [row for row in rows if (row["step"], row["state"]) == ("extraction", "none")]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from evenhand.records import Completion, Message, Prompt
-from studies.pluraleval.stepwise import Steps, Stepwise
+from studies.pluraleval.stepwise import Stepwise
 
 
 @dataclass(frozen=True)
@@ -13,16 +13,16 @@ class Factors:
     template_version: int = 1
 
 
-def prompt(text: str) -> Prompt:
+def prompt(text):
     messages = (Message(role="user", content=text),)
     return Prompt(item_id="u", benchmark="b", dataset="d", condition="c", factors=Factors(), messages=messages)
 
 
-def reply(to: Prompt, text: str) -> dict[str, list[Completion]]:
+def reply(to, text):
     return {to.prompt_hash: [Completion(prompt_hash=to.prompt_hash, sample_index=0, text=text, finish_reason="stop")]}
 
 
-def story() -> Steps[list[str]]:
+def story():
     """Asks three things at once, then one that quotes the first, then the first again; says what was said."""
     first = [prompt("one"), prompt("two"), prompt("one")]
     replies = yield first
@@ -33,11 +33,11 @@ def story() -> Steps[list[str]]:
     return [replies[one.prompt_hash][0].text for one in (*first[:2], second)]
 
 
-def texts(prompts: object) -> list[str]:
-    return [one.messages[0].content for one in prompts]  # type: ignore[attr-defined]
+def texts(prompts):
+    return [one.messages[0].content for one in prompts]
 
 
-def test_it_goes_on_when_a_steps_prompts_are_all_answered_and_asks_nothing_twice() -> None:
+def test_it_goes_on_when_a_steps_prompts_are_all_answered_and_asks_nothing_twice():
     unit = Stepwise("u", story)
     assert texts(unit.next_prompts({})) == ["one", "two"]
     some = reply(prompt("one"), "1")

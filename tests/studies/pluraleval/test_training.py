@@ -1,7 +1,6 @@
 """Training on pairs of opinions: which examples, the split by thread, a run, its card."""
 
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -15,19 +14,18 @@ from tests.made.made_threads import thread
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import PAIRWISE, tiny_run
 from training.batches import groups_of
-from training.config import AnyRun
 from training.data import without_dev
 from training.examples import together
 
 KNOWN = {one.thread.thread_id: one for one in pocket_references()}
 
 
-def pairs_run(min_gap: int = 10, **sections: Any) -> AnyRun:
+def pairs_run(min_gap=10, **sections):
     responses = {**PAIRWISE, "min_gap": min_gap}
     return tiny_run(study="pluraleval", pluraleval={"responses": responses}, **sections)
 
 
-def made(*votes: int, thread_id: str = "made", beliefs: bool = True) -> ReferenceSet:
+def made(*votes, thread_id="made", beliefs=True):
     """A thread with opinions of so many votes, most votes first."""
     clusters = [
         Cluster(summary=f"Opinion {n}.", members=(), votes=count, belief=f"I hold {n}." if beliefs else "")
@@ -36,7 +34,7 @@ def made(*votes: int, thread_id: str = "made", beliefs: bool = True) -> Referenc
     return ReferenceSet(thread=thread(thread_id=thread_id), clusters=tuple(clusters))
 
 
-def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_prompt(tokenizer: Any) -> None:
+def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_prompt(tokenizer):
     config = pairs_run()
     units = config.load_units()
     examples, excluded = TRAINING.examples(units, config, tokenizer)
@@ -55,7 +53,7 @@ def test_the_label_is_the_option_with_more_votes_as_its_summary_stands_in_the_pr
         assert example.end == example.rests == ()
 
 
-def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: Any) -> None:
+def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer):
     config = pairs_run()
     examples, _ = TRAINING.examples(config.load_units(), config, tokenizer)
     section = {"responses": {**PAIRWISE, "references": {"dataset": "pocket-threads", "split": "train"}}}
@@ -66,7 +64,7 @@ def test_prompts_are_those_that_a_sampling_run_reads_a_margin_behind(tokenizer: 
     assert {example.prompt_ids for example in examples} == asked
 
 
-def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opinions(tokenizer: Any) -> None:
+def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opinions(tokenizer):
     config = pairs_run()
     examples, _ = TRAINING.examples(config.load_units(), config, tokenizer)
     assert together(examples, "group") == together(examples, "item_id")
@@ -79,7 +77,7 @@ def test_a_group_is_a_pair_in_both_orders_and_framings_whose_choices_are_its_opi
     assert {len(group) for group in groups_of(examples, "item")} == {4}
 
 
-def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once() -> None:
+def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once():
     config = pairs_run(min_gap=1)
     pairs = pairs_of([made(30, 30, 20, 20, 5)], config.study.responses)
     found = [(pair.more, pair.less) for pair in pairs]
@@ -87,7 +85,7 @@ def test_ties_make_no_pair_and_what_both_pairings_draw_counts_once() -> None:
     assert pairs_of([made(7, 7, 7)], config.study.responses) == []
 
 
-def test_a_pair_without_a_belief_is_left_out_and_listed() -> None:
+def test_a_pair_without_a_belief_is_left_out_and_listed():
     config = pairs_run(examples={"max_prompt_length": 4096})
     pairs = pairs_of([made(30, 10), made(30, 10, thread_id="silent", beliefs=False)], config.study.responses)
     kept, excluded = TRAINING.examples(pairs, config, byte_tokenizer())
@@ -97,7 +95,7 @@ def test_a_pair_without_a_belief_is_left_out_and_listed() -> None:
         TRAINING.examples(pairs[1:], config, byte_tokenizer())
 
 
-def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads() -> None:
+def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads():
     units = pairs_run().load_units()
     trained = {pair.thread_set.thread.thread_id for pair in units}
     test = {thread_id for thread_id, one in KNOWN.items() if side_of(one) == "test"}
@@ -110,7 +108,7 @@ def test_no_held_out_thread_is_trained_on_and_the_splits_are_all_threads() -> No
         TRAINING.check_test_data(held, pairs_run().study)
 
 
-def test_the_dev_split_takes_whole_threads() -> None:
+def test_the_dev_split_takes_whole_threads():
     config = pairs_run(dev={"n_items": 2, "every_steps": 1})
     units = config.load_units()
     kept, held = without_dev(units, config)

@@ -3,16 +3,12 @@
 import json
 import random
 import tracemalloc
-from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evenhand.cli.build import main as build_main
 from evenhand.errors import DataError
-from studies.pluraleval.records import Thread
 from studies.pluraleval.sources import ThreadSpec, load_threads
 from studies.pluraleval.wildscope import Stratum, Wanted, build, lines_of
 
@@ -21,24 +17,24 @@ MAY_2019, MAY_2018 = 1_556_712_000, 1_525_176_000
 zstandard = pytest.importorskip("zstandard", reason="`make venv` installs it from the lock files")
 
 
-def post(name: str, subreddit: str = "AskEconomics", **fields: Any) -> dict[str, Any]:
+def post(name, subreddit="AskEconomics", **fields):
     """A submission."""
     own = {"id": name, "subreddit": subreddit, "author": f"asker_{name}", "title": f"Post {name}", "selftext": "Why?"}
     return {**own, "score": 5, "num_comments": 0, "created_utc": MAY_2019, **fields}
 
 
-def comment(name: str, under: str, subreddit: str = "AskEconomics", **fields: Any) -> dict[str, Any]:
+def comment(name, under, subreddit="AskEconomics", **fields):
     """A comment on a submission."""
     own = {"id": name, "subreddit": subreddit, "author": f"speaker_{name}", "body": f"I think {name}."}
     return {**own, "link_id": f"t3_{under}", "parent_id": f"t3_{under}", "score": 3, "created_utc": MAY_2019, **fields}
 
 
-def comments(under: str, n: int, prefix: str = "c", **fields: Any) -> list[dict[str, Any]]:
+def comments(under, n, prefix="c", **fields):
     """So many comments on a submission."""
     return [comment(f"{prefix}{under}{number:03d}", under, **fields) for number in range(n)]
 
 
-def packed(path: Path, rows: Iterable[Mapping[str, Any] | bytes]) -> Path:
+def packed(path, rows):
     """Write records (or raw lines) as a zstd file whose frame asks for a window of 2 GiB, which nobody has to fill."""
     lines = [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,14 +46,14 @@ def packed(path: Path, rows: Iterable[Mapping[str, Any] | bytes]) -> Path:
     return path
 
 
-def built(folder: Path, posts: list[Any], said: list[Any], **wanted: Any) -> tuple[list[Thread], dict[str, Any]]:
+def built(folder, posts, said, **wanted):
     packed(folder / "raw" / "RS_2019-05.zst", posts)
     packed(folder / "raw" / "RC_2019-05.zst", said)
     manifest = build(folder / "out", folder / "raw", Wanted(**{"strata": (ECONOMICS,), **wanted}))
     return load_threads(ThreadSpec(dataset="wildscope", root=folder / "out")), manifest
 
 
-def test_threads_with_fewest_to_most_comments_that_count_are_drawn(tmp_path: Path) -> None:
+def test_threads_with_fewest_to_most_comments_that_count_are_drawn(tmp_path):
     posts = [post(name) for name in ("p1", "p2", "p3", "p4", "p5")]
     said = [row for number, row in enumerate(posts, start=1) for row in comments(row["id"], number)]
     threads, manifest = built(tmp_path, posts, said)
@@ -78,7 +74,7 @@ DROPPED = {
 
 
 @pytest.mark.parametrize(("reason", "fields"), DROPPED.items(), ids=DROPPED)
-def test_what_does_not_count_is_left_out_and_counted(tmp_path: Path, reason: str, fields: dict[str, Any]) -> None:
+def test_what_does_not_count_is_left_out_and_counted(tmp_path, reason, fields):
     said = [*comments("p1", 2), comment("cx", "p1", **fields)]
     threads, manifest = built(tmp_path, [post("p1")], said)
     assert len(threads[0].comments) == 2
@@ -87,14 +83,14 @@ def test_what_does_not_count_is_left_out_and_counted(tmp_path: Path, reason: str
     assert f"| comments | {reason} | 1 |" in (tmp_path / "out" / "README.md").read_text()
 
 
-def test_bots_are_known_by_their_names_and_people_and_deleted_accounts_are_not_taken_for_them(tmp_path: Path) -> None:
+def test_bots_are_known_by_their_names_and_people_and_deleted_accounts_are_not_taken_for_them(tmp_path):
     bots, people = ("gifv-bot", "HelperBot_", "bot_of_things"), ("JohnAbbot", "robotics_fan", "notabot", "[deleted]")
     said = [comment(f"c{n}", "p1", author=author) for n, author in enumerate((*bots, *people))]
     threads, _ = built(tmp_path, [post("p1")], said)
     assert [one.text for one in threads[0].comments] == [f"I think c{n}." for n in range(3, 7)]
 
 
-def test_posts_of_other_years_subreddits_and_without_text_of_their_own_are_left_out(tmp_path: Path) -> None:
+def test_posts_of_other_years_subreddits_and_without_text_of_their_own_are_left_out(tmp_path):
     posts = [
         {"crosspost_parent_list": [{"subreddit": "elsewhere"}], **post("p1")},
         post("p2", created_utc=MAY_2018),
@@ -111,7 +107,7 @@ def test_posts_of_other_years_subreddits_and_without_text_of_their_own_are_left_
     assert manifest["dropped"]["submissions"] == {"selftext removed": 1, "by AutoModerator": 1, "title deleted": 1}
 
 
-def test_nobodys_name_is_in_the_folder(tmp_path: Path) -> None:
+def test_nobodys_name_is_in_the_folder(tmp_path):
     said = [
         *comments("p1", 2),
         comment("zzzzzzz9", "p1", body="As u/some_one-1 and /u/Other_Two said; see r/x/u/ and menu/bar."),
@@ -124,7 +120,7 @@ def test_nobodys_name_is_in_the_folder(tmp_path: Path) -> None:
     assert threads[0].comments[-1].text == "As u/someone and /u/someone said; see r/x/u/ and menu/bar."
 
 
-def test_the_draw_is_the_same_whatever_the_order_and_another_with_another_seed(tmp_path: Path) -> None:
+def test_the_draw_is_the_same_whatever_the_order_and_another_with_another_seed(tmp_path):
     posts = [post(f"p{number}") for number in range(40)]
     said = [row for one in posts for row in comments(one["id"], 3)]
     few = {"strata": (Stratum(community="askeconomics", n_threads=5, fewest=2, most=4),)}
@@ -136,13 +132,13 @@ def test_the_draw_is_the_same_whatever_the_order_and_another_with_another_seed(t
     assert first == again
 
 
-def test_replies_to_comments_count_unless_only_the_top_level_is_wanted(tmp_path: Path) -> None:
+def test_replies_to_comments_count_unless_only_the_top_level_is_wanted(tmp_path):
     said = [*comments("p1", 2), comment("zzzzzzz9", "p1", parent_id="t1_cp1000")]
     assert [one.is_reply for one in built(tmp_path / "a", [post("p1")], said)[0][0].comments] == [False, False, True]
     assert len(built(tmp_path / "b", [post("p1")], said, top_level=True)[0][0].comments) == 2
 
 
-def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_cut_off_is_named(tmp_path):
     packed(tmp_path / "RS_2019-05.zst", [post("p1")])
     whole = packed(tmp_path / "RC_2019-05.zst", comments("p1", 3000)).read_bytes()
     (tmp_path / "RC_2019-05.zst").write_bytes(whole[: len(whole) // 2])
@@ -160,8 +156,8 @@ BOMBS = {  # a line of it, how often it comes, and what is said of it; each is s
 
 @pytest.mark.parametrize(("part", "n", "message"), BOMBS.values(), ids=BOMBS)
 def test_12_kb_of_zst_that_unpacked_to_millions_of_empty_lines_or_one_endless_line_take_little_memory(
-    part: bytes, n: int, message: str | None, tmp_path: Path
-) -> None:
+    part, n, message, tmp_path
+):
     file = packed(tmp_path / "RC_2019-05.zst", [b"first", part * n])
     assert file.stat().st_size < 20_000
     tracemalloc.start()
@@ -174,7 +170,7 @@ def test_12_kb_of_zst_that_unpacked_to_millions_of_empty_lines_or_one_endless_li
     assert peak < 80 * MIB
 
 
-def test_files_of_a_subreddit_plain_files_and_several_frames_are_read(tmp_path: Path) -> None:
+def test_files_of_a_subreddit_plain_files_and_several_frames_are_read(tmp_path):
     raw = tmp_path / "raw"
     packed(raw / "askeconomics_submissions.zst", [post("p1")])
     frames = [packed(raw / "part.zst", comments("p1", 1, prefix)).read_bytes() for prefix in "ab"]

@@ -2,7 +2,6 @@
 
 import csv
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -11,26 +10,26 @@ from eval.runs import load_finished
 from studies.taxonomy import annotation
 from studies.taxonomy.codebook import codes, planted
 from studies.taxonomy.evaluation import EVALUATION
-from tests.made.taxonomy_runs import Says, by_number, coded, flip, flips_folder, judged_run, results
+from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run, results
 
 LENIENT_CODES, STRICT_CODES = ("IC2", "SA1", "SA1", "ES1"), ("RE1", "IC2")
 
 
-def says(number: int, claim_is_true: bool) -> str:
+def says(number, claim_is_true):
     """By number and truth; every tenth reply cannot be read."""
     kinds = STRICT_CODES if claim_is_true else LENIENT_CODES
     return "I would say IC2." if number % 10 == 9 else coded(kinds[number % len(kinds)])
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path):
     """40 items of two models, of which every second flips both ways in the second model."""
     flips = [flip(n, model="first") for n in range(40)]
     flips += [flip(n, is_true, model="second") for n in range(40) for is_true in (False, True)[: 1 + n % 2]]
     return judged_run(tmp_path, flips_folder(tmp_path / "flips", flips), by_number(says))
 
 
-def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run: Path, tmp_path: Path) -> None:
+def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run, tmp_path):
     out = tmp_path / "report"
     report_main([str(run), "--out", str(out), "--draws", "50"])
     with (out / "tables" / "taxonomy_flips.csv").open(encoding="utf-8") as file:
@@ -45,7 +44,7 @@ def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run: Pat
     assert "second reason" not in page  # no text of an item
 
 
-def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path: Path) -> None:
+def test_people_label_the_primary_code_of_what_may_be_shown(run, tmp_path):
     (task,) = annotation.tasks(run)
     assert len(task.items) == 36 + 36 + 16
     texts = dict(task.items[0].texts)
@@ -59,8 +58,8 @@ def test_people_label_the_primary_code_of_what_may_be_shown(run: Path, tmp_path:
     assert [item.unit for item in task.items] == ["truthfulqa: truthfulqa-1"]
 
 
-def test_what_makes_a_figure_doubtful_is_said(run: Path, tmp_path: Path) -> None:
-    names: dict[str, Says] = {
+def test_what_makes_a_figure_doubtful_is_said(run, tmp_path):
+    names = {
         "right": lambda prompt: coded(planted()[prompt.factors.item_id]),
         "lazy": lambda _: coded("SA1"),
         "mute": lambda _: "well",

@@ -1,19 +1,13 @@
 """Tables 17, 18, 30 to 32 of the DialDefer paper from the counts of Table 18; agreement of judges, by
 Krippendorff's own examples and scikit-learn; which flips a mitigation removed, left and made."""
 
-from collections.abc import Collection, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from eval.estimates.changes import Change, Score
-from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
-from eval.results import Results
 from evenhand.errors import DataError
 from studies.flips import LENIENT, STRICT
 from studies.taxonomy.codebook import codes
@@ -26,31 +20,31 @@ SIDES = {"def. n": "n_deference", "def. %": "share_deference", "skep. n": "n_ske
 
 
 @pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def ours(tmp_path_factory):
     root = tmp_path_factory.mktemp("paper")
     flips, says = table_18()
     return results(judged_run(root, flips_folder(root / "flips", flips), says), draws=200)
 
 
-def shown(ours: Results, name: str, key: str) -> dict[str, dict[str, str]]:
+def shown(ours, name, key):
     """The lines of a table as they are printed, by one of their cells."""
     table = next(table for table in ours.tables if table.name == f"taxonomy_{name}")
     lines = [dict(zip(table.columns, cells, strict=True)) for cells in table.cells]
     return {name: {**line, key: name} for line in lines for name in [line[key].replace("Total", "total")]}
 
 
-def same(cells: Mapping[str, str], row: Mapping[str, str], columns: Mapping[str, str]) -> None:
+def same(cells, row, columns):
     for ours, theirs in columns.items():
         assert cells[ours] in (row[theirs], f"{row[theirs]}.0"), (ours, row)
 
 
-def test_tables_17_and_30_follow_from_the_counts(ours: Results) -> None:
+def test_tables_17_and_30_follow_from_the_counts(ours):
     lines, rows = shown(ours, "categories", "category"), golden("dialdefer_table17.csv")
     for line, row in zip(lines.values(), rows, strict=True):
         same(line, row, {"category": "category", "n": "n", "%": "share"})
 
 
-def test_table_18_follows_from_its_counts_to_the_last_digit(ours: Results) -> None:
+def test_table_18_follows_from_its_counts_to_the_last_digit(ours):
     codes, directions = shown(ours, "codes", "code"), shown(ours, "directions", "code")
     for row in golden("dialdefer_table18.csv"):
         same(codes[row["code"]], row, {"n": "n", "%": "share"})
@@ -58,14 +52,14 @@ def test_table_18_follows_from_its_counts_to_the_last_digit(ours: Results) -> No
     assert len(codes) == len(golden("dialdefer_table18.csv"))
 
 
-def test_table_31_follows_in_its_order_but_for_the_seldom_codes_that_share_a_line(ours: Results) -> None:
+def test_table_31_follows_in_its_order_but_for_the_seldom_codes_that_share_a_line(ours):
     lines, rows = shown(ours, "codes", "code"), golden("dialdefer_table31.csv")
     others = [code for code in ("EV2", "KI1", "RE2", "RE3") if lines[code]["%"] == "0.0"]
     assert [code for code in lines if code not in others] == [*(row["code"] for row in rows[:-1]), "total"]
     assert sum(int(lines[code]["n"]) for code in others) == int(rows[-1]["n"])
 
 
-def test_table_32_follows_with_its_ratios(ours: Results) -> None:
+def test_table_32_follows_with_its_ratios(ours):
     total, *rows = golden("dialdefer_table32.csv")
     for line, row in zip(shown(ours, "directions", "code").values(), rows, strict=False):
         same(line, row, {"code": "code", **SIDES})
@@ -78,7 +72,7 @@ def test_table_32_follows_with_its_ratios(ours: Results) -> None:
     assert shown(ours, "models", "model")["m"]["deference %"] == total["share_deference"]
 
 
-def value(ours: Results, measure: str, label: str | None, direction: str | None) -> float:
+def value(ours, measure, label, direction):
     """Of all datasets."""
     asked = (measure, label, direction)
     (row,) = (s for s in ours.score_rows if (s.measure, s.setting["label"], s.setting["direction"]) == asked)
@@ -86,7 +80,7 @@ def value(ours: Results, measure: str, label: str | None, direction: str | None)
     return row.estimate.value
 
 
-def test_the_top_code_and_the_unexplained_are_those_of_f_2(ours: Results) -> None:
+def test_the_top_code_and_the_unexplained_are_those_of_f_2(ours):
     (line,) = shown(ours, "models", "model").values()
     assert line["top code"] == "IC2 Internal Contradiction"
     assert (line["%"], line["UN1 %"], line["below 5%"]) == ("30.9", TEXT["unexplained"], "yes")
@@ -100,7 +94,7 @@ EXCEPTIONS = {  # figure of the text → what Table 18 gives; docs/taxonomy.md s
 }
 
 
-def test_the_text_follows_from_table_18_or_is_listed(ours: Results) -> None:
+def test_the_text_follows_from_table_18_or_is_listed(ours):
     asked = {
         "Internal Incoherence of deference": ("category_share", "Internal Incoherence", LENIENT),
         "Internal Incoherence of skepticism": ("category_share", "Internal Incoherence", STRICT),
@@ -129,7 +123,7 @@ PRINTED = [  # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), 
 
 
 @pytest.mark.parametrize(("lines", "printed"), PRINTED)
-def test_alpha_is_that_of_the_printed_examples(lines: list[str], printed: float) -> None:
+def test_alpha_is_that_of_the_printed_examples(lines, printed):
     units = [[value for value in unit if value != "."] for unit in zip(*lines, strict=True)]
     labels = sorted({value for unit in units for value in unit})
     value = float(alpha(np.sum([coincidence(unit, labels) for unit in units], axis=0)))
@@ -137,15 +131,15 @@ def test_alpha_is_that_of_the_printed_examples(lines: list[str], printed: float)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return flips_folder(tmp_path / "flips", [flip(number) for number in range(N)])
 
 
-def by_raters(made: Results, measure: str) -> dict[str, Score]:
+def by_raters(made, measure):
     return {str(score.setting["raters"]): score for score in made.score_rows if score.measure == measure}
 
 
-def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder: Path, tmp_path: Path) -> None:
+def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder, tmp_path):
     said = [(code, "IC1" if n % 4 == 0 else code) for n, code in enumerate(("IC2", "SA1", "RE1") * N)][:30]
     first = by_number(lambda n, _: coded(said[n][0] if n < 30 else "SA1"))
     second = by_number(lambda n, _: coded(said[n][1]) if n < 30 else "?")
@@ -161,8 +155,8 @@ def test_kappa_is_scikit_learns_and_over_the_flips_that_both_could_read(folder: 
     assert [*made.judges] == ["m (a)", "m (b)"]
 
 
-def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(folder: Path, tmp_path: Path) -> None:
-    def says(number: int, _: bool) -> list[str]:
+def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(folder, tmp_path):
+    def says(number, _):
         if number == 0:
             return [coded("IC2"), coded("SA1"), "?"]  # a tie
         return [coded("IC2", "ES1"), coded("IC2", "ES1", "RE1") if number % 2 else coded("SA1", "ES1"), coded("IC2")]
@@ -184,39 +178,36 @@ def test_repeated_judging_has_an_alpha_of_its_samples_and_the_majority_counts(fo
 N_ITEMS = 100
 
 
-Codes = Mapping[str, Collection[int]]  # code → the items whose flip has it
-
-
-BASE: Codes = {"IC2": range(20), "ES1": range(20, 40), "SA1": range(40, 44)}
+BASE = {"IC2": range(20), "ES1": range(20, 40), "SA1": range(40, 44)}
 
 
 # All of ES1 is gone; of IC2 5 are left as they were, 3 became RE1; two SA1 were made, and two lost.
-AFTER: Codes = {"IC2": range(5), "RE1": range(5, 8), "SA1": (42, 43, 60, 61)}
+AFTER = {"IC2": range(5), "RE1": range(5, 8), "SA1": (42, 43, 60, 61)}
 
 
 compared = partial(results, is_before_after=True)
 
 
-def run_of(root: Path, name: str, of: Codes, facts: Mapping[str, Any] | None = None, **keys: Any) -> Path:
+def run_of(root, name, of, facts=None, **keys):
     code_of = {number: code for code, numbers in of.items() for number in numbers}
     folder = flips_folder(root / f"{name}-flips", [flip(n, model=name) for n in code_of], N_ITEMS, **(facts or {}))
     return judged_run(root, folder, by_number(lambda n, _: coded(code_of[n])), name=name, **keys)
 
 
-def counts(made: Results, label: str, names: str = "before removed left same after made") -> tuple[int, ...]:
+def counts(made, label, names="before removed left same after made"):
     of_label = next(moved.counts for moved in moves(*made.judges.values()) if moved.label == label)
     return tuple(of_label[f"n_{name}"] for name in names.split())
 
 
-def share(made: Results, measure: str, label: str) -> Estimate:
+def share(made, measure, label):
     return next(s.estimate for s in made.score_rows if (s.measure, s.setting["label"]) == (measure, label))
 
 
-def changes(made: Results, label: str) -> list[Change]:
+def changes(made, label):
     return [change for change in made.change_rows if change.setting["label"] == label]
 
 
-def test_planted_removals_and_makings_are_found_by_code_and_per_100_items(tmp_path: Path) -> None:
+def test_planted_removals_and_makings_are_found_by_code_and_per_100_items(tmp_path):
     made = compared(run_of(tmp_path, "base", BASE), run_of(tmp_path, "arm", AFTER))
     assert counts(made, "any flip") == (44, 34, 10, 10, 12, 2)
     assert counts(made, "IC2") == (20, 12, 8, 5, 5, 0)
@@ -242,7 +233,7 @@ def test_planted_removals_and_makings_are_found_by_code_and_per_100_items(tmp_pa
     assert (change.direction, len(half.sentences["changes"]), len(made.sentences["changes"])) == (-1, 1, 3)
 
 
-def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_left_nor_made(tmp_path: Path) -> None:
+def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_left_nor_made(tmp_path):
     before = {"undecided": {"base": {"truthfulqa": [["truthfulqa-60", False]]}}}
     after = {"undecided": {"mute": {"truthfulqa": [[f"truthfulqa-{n}", False] for n in range(20, 30)]}}}
     made = compared(run_of(tmp_path, "base", BASE, before), run_of(tmp_path, "mute", AFTER, after))
@@ -256,9 +247,9 @@ def test_a_claim_without_a_verdict_on_the_other_side_was_neither_removed_nor_lef
     assert "11 of 200 claims, 10 of 44 flips of base among them" in made.warnings[0]
 
 
-def test_an_arm_whose_flips_have_no_code_or_no_verdict_changes_nothing(tmp_path: Path) -> None:
+def test_an_arm_whose_flips_have_no_code_or_no_verdict_changes_nothing(tmp_path):
     unanswered = [[f"truthfulqa-{n}", is_true] for n in range(5, N_ITEMS) for is_true in (False, True)]
-    arms: dict[str, tuple[Codes, Mapping[str, Any], tuple[float, int]]] = {
+    arms = {
         "uncoded": ({**BASE, "IC2": range(5), "?": range(5, 20)}, {}, (5.0, N_ITEMS)),
         "mute": ({"IC2": range(5)}, {"undecided": {"mute": {"truthfulqa": unanswered}}}, (100.0, 5)),
     }
@@ -271,7 +262,7 @@ def test_an_arm_whose_flips_have_no_code_or_no_verdict_changes_nothing(tmp_path:
         assert not changes(made, "not coded")
 
 
-def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
+def test_runs_that_cannot_be_compared_are_refused(tmp_path):
     base, other = run_of(tmp_path, "base", BASE), run_of(tmp_path, "other", AFTER, judge="another")
     assert compared(base, other, allow=True).differences["other"][0].serious
     turns = run_of(tmp_path, "turns", AFTER, {"framings": ["a speaker's turn", "a speaker's turn"]})

@@ -1,8 +1,6 @@
 """Sizes from config.json alone: they are those of the real models."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -12,7 +10,6 @@ from transformers import (
     Gemma3TextConfig,
     LlamaConfig,
     MistralConfig,
-    PreTrainedConfig,
     Qwen2Config,
     Qwen3Config,
 )
@@ -20,7 +17,7 @@ from transformers import (
 from evenhand.cli.doctor.model_size import PUBLISHED, model_size
 from evenhand.errors import ModelError
 
-SMALL: dict[str, Any] = {
+SMALL = {
     "hidden_size": 64,
     "intermediate_size": 128,
     "num_hidden_layers": 8,
@@ -40,18 +37,18 @@ MODELS = [
 ]
 
 
-def on_meta(config: PreTrainedConfig) -> Any:
+def on_meta(config):
     with torch.device("meta"):
         return AutoModelForCausalLM.from_config(config)
 
 
-def as_published(config: PreTrainedConfig, folder: Path) -> dict[str, Any]:
+def as_published(config, folder):
     config.save_pretrained(folder)
     return dict(json.loads((folder / "config.json").read_text()))
 
 
 @pytest.mark.parametrize("config", MODELS, ids=lambda config: config.model_type)
-def test_the_size_is_that_of_the_text_model_that_transformers_builds(config: PreTrainedConfig, tmp_path: Path) -> None:
+def test_the_size_is_that_of_the_text_model_that_transformers_builds(config, tmp_path):
     model, size = on_meta(config), model_size(as_published(config, tmp_path))
     assert size.n_parameters == sum(weights.numel() for weights in model.parameters())
     assert size.n_linear == sum(
@@ -64,13 +61,13 @@ def test_the_size_is_that_of_the_text_model_that_transformers_builds(config: Pre
     assert size.norm_outputs == n_hidden + has_query_key_norm * (4 + 2) * size.head_dim
 
 
-def test_layers_without_a_sliding_window_see_everything() -> None:
+def test_layers_without_a_sliding_window_see_everything():
     kinds = model_size({"model_type": "gemma3_text", **SMALL, "sliding_window": 64}).windows
     assert kinds == (64, 64, 64, 64, 64, None, 64, 64)
     assert set(model_size({"model_type": "qwen2", **SMALL, "sliding_window": 64}).windows) == {None}
 
 
-def test_the_adapter_is_counted_as_peft_finds_it(tmp_path: Path) -> None:
+def test_the_adapter_is_counted_as_peft_finds_it(tmp_path):
     from peft import LoraConfig, get_peft_model
 
     config = Qwen2Config(**SMALL)
@@ -89,12 +86,12 @@ def test_the_adapter_is_counted_as_peft_finds_it(tmp_path: Path) -> None:
         ("google/gemma-3-12b-it", 11.766),
     ],
 )
-def test_published_models_have_their_published_parameters(name: str, billions: float) -> None:
+def test_published_models_have_their_published_parameters(name, billions):
     size = model_size(PUBLISHED[name])
     assert size.n_parameters / 1e9 == pytest.approx(billions, abs=5e-4)
 
 
-def test_flops_are_those_that_torch_counts_but_for_attention_and_head(tmp_path: Path) -> None:
+def test_flops_are_those_that_torch_counts_but_for_attention_and_head(tmp_path):
     from torch.utils.flop_counter import FlopCounterMode
 
     config = Qwen2Config(**SMALL, attn_implementation="eager")
@@ -106,7 +103,7 @@ def test_flops_are_those_that_torch_counts_but_for_attention_and_head(tmp_path: 
     assert size.flops(3 * 40) == counter.get_total_flops() - 3 * 40 * (attention + head)
 
 
-def test_an_unknown_architecture_and_one_with_other_layers_are_refused() -> None:
+def test_an_unknown_architecture_and_one_with_other_layers_are_refused():
     for config in (
         {"model_type": "no-such-model"},
         {"model_type": "mamba", "num_hidden_layers": 1},

@@ -2,8 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,6 @@ from evenhand.errors import ConfigError, DataError
 from evenhand.records import digest
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items, table_schema, write_items
-from studies.dialdefer.records import Item
 from studies.dialdefer.release import DIGESTED, N_DIGITS, published_ids
 from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.card import WHOLE, notes_on
@@ -25,31 +22,31 @@ NAMES = [dataset.name for dataset in NINE]
 NEW_ROW = {"knowledge": "k", "question": "New?", "right_answer": "r", "hallucinated_answer": "h"}
 
 
-def items_of(root: Path, dataset: str, split: str) -> list[Item]:
+def items_of(root, dataset, split):
     return read_items(root / "data" / dataset / f"{split}.parquet")
 
 
-def ids_of(items: list[Item]) -> list[str]:
+def ids_of(items):
     return [item.item_id for item in items]
 
 
-def append_lines(path: Path, *rows: dict[str, object]) -> None:
+def append_lines(path, *rows):
     with path.open("a") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def whole(root: Path, split: str = "train", n_items: int | None = None) -> list[Item]:
+def whole(root, split="train", n_items=None):
     return load_items([DatasetSpec(dataset="unified", split=split, root=root, n_items=n_items)])
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(tmp_path_factory):
     """All nine datasets; no test writes to it."""
     return build_small(tmp_path_factory.mktemp("small"), *NAMES, n_test=6, scale=0.05)
 
 
 @pytest.fixture
-def built(tmp_path: Path) -> Path:
+def built(tmp_path):
     """Two datasets, to spoil."""
     return build_small(tmp_path, "halueval", "socialiqa")
 
@@ -150,7 +147,7 @@ def test_a_changed_table_is_refused_and_made_again_by_the_same_command(built):
     assert items_of(built, "halueval", "test") == rows
 
 
-def loaded(folder: Path, cache: Path, *name: str, split: str) -> Any:
+def loaded(folder, cache, *name, split):
     from datasets import load_dataset
 
     return load_dataset(str(folder), *name, split=split, cache_dir=str(cache))

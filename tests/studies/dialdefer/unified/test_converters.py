@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,26 +10,25 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
-from studies.dialdefer.records import INCORRECT_ANSWERS, Item
+from studies.dialdefer.records import INCORRECT_ANSWERS
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.converters import GPQA_WRONG, PLAUSIBILITY
 from tests.made.fuzz import draws
 from tests.made.places import GOLDEN
 from tests.made.unified_files import BBQ_LINES, PLAIN, TABLES, rows, source, write_lines, write_zip
-from tests.made.unified_rows import Row
 
 
-def converted(dataset: str, records: Sequence[Row], folder: Path) -> list[Item]:
+def converted(dataset, records, folder):
     """The items of records in the plain file of a dataset."""
     (folder / PLAIN[dataset][0]).write_text(source(dataset, records), encoding="utf-8", newline="")
     return list(DATASETS[dataset].convert(folder))
 
 
-def wrong(item: Item) -> list[str]:
+def wrong(item):
     return list(item.meta[INCORRECT_ANSWERS])
 
 
-def refusal(dataset: str, folder: Path) -> str:
+def refusal(dataset, folder):
     """The error of a conversion, without the folder; it is one line."""
     with pytest.raises(DataError) as caught:
         list(DATASETS[dataset].convert(folder))
@@ -40,7 +38,7 @@ def refusal(dataset: str, folder: Path) -> str:
     return message.removeprefix(str(folder)).removeprefix("/")
 
 
-def refused(dataset: str, content: str | bytes, folder: Path) -> str:
+def refused(dataset, content, folder):
     """The error over a plain file of that content."""
     content = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     (folder / PLAIN[dataset][0]).write_bytes(content)

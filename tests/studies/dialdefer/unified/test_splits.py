@@ -3,15 +3,13 @@
 Differences are reported by id and field: no item's text ever reaches the output.
 """
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evenhand.sources.raw_files import json_records
+from evenhand.data_files import rows as json_records
 from studies.dialdefer.datasets import DatasetSpec, load_items
-from studies.dialdefer.records import INCORRECT_ANSWERS, Condition, Item
+from studies.dialdefer.records import INCORRECT_ANSWERS, Condition
 from studies.dialdefer.release import FILES, SPLIT_FOLDER, published_ids, records_at
 from studies.dialdefer.render import render
 from studies.dialdefer.unified.build import build
@@ -21,7 +19,6 @@ from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import request
 from tests.made.places import SHARED
 from tests.made.unified_files import BBQ_LINES
-from tests.made.unified_rows import Row
 
 DATA = SHARED / "data"
 POOLS = Path("benchmark_data/datasets/formatted")
@@ -29,13 +26,13 @@ POOLS = Path("benchmark_data/datasets/formatted")
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="no publishers' files beside this checkout")
 
 
-def released(dataset: str, folder: Path = SPLIT_FOLDER) -> list[Mapping[str, Any]]:
+def released(dataset, folder=SPLIT_FOLDER):
     """The published records of a dataset: its test split, or its pool."""
     place = folder / f"{FILES[dataset]}_formatted.jsonl"
     return [record.values for record in records_at(DATA / "published", place)]
 
 
-def differences(items: Iterable[Item], records: Iterable[Mapping[str, Any]]) -> list[str]:
+def differences(items, records):
     """`id: field` wherever the item of a record differs from it or is absent."""
     by_id = {item.item_id: as_released(item) for item in items}
     return [
@@ -46,13 +43,13 @@ def differences(items: Iterable[Item], records: Iterable[Mapping[str, Any]]) -> 
     ]
 
 
-def as_released(item: Item) -> Row:
+def as_released(item):
     meta = dict(item.meta)
     texts = {"question": item.question, "correct": item.correct_answer, "incorrect": item.incorrect_answer}
     return {**texts, "wrong": meta.pop(INCORRECT_ANSWERS), "context": item.context, "meta": meta}
 
 
-def as_compared(record: Mapping[str, Any]) -> Row:
+def as_compared(record):
     """A published record's fields, under the names of `as_released`."""
     meta = {key: value for key, value in record.get("meta", {}).items() if key != "schema_version"}
     meta |= {key: record[key] for key in ("type", "category", "desensitized_question") if key in record}
@@ -67,7 +64,7 @@ def as_compared(record: Mapping[str, Any]) -> Row:
     }
 
 
-def raw_items(dataset: str) -> list[Item]:
+def raw_items(dataset):
     return list(DATASETS[dataset].convert(DATA / "raw" / dataset))
 
 
@@ -86,7 +83,7 @@ def test_bbq_is_exact_in_the_67_published_items_of_the_six_files_at_hand():
     assert differences(items, coverable) == []
 
 
-def pool_of(dataset: str) -> dict[str, str | None]:
+def pool_of(dataset):
     """Id → stratum: from line numbers where ids are those, else from the authors' pools, or HARP's own file."""
     if dataset == "bbq":
         lines = ((stem, line) for stem, n in BBQ_LINES.items() for line in range(n))
@@ -127,7 +124,7 @@ def test_the_published_split_loads_as_2964_and_280_items_whose_answers_and_chats
     assert n_same == 3244
 
 
-def chats(item: Item) -> tuple[object, ...]:
+def chats(item):
     """What stands between the chat log's marks in the two C2 prompts; r/AIO's dialogue, which is redacted."""
     if item.dataset == "aio-context":
         return item.meta["dialogue"], item.context

@@ -1,6 +1,6 @@
 """How often an arm is ranked, of simulated arms: the table of docs/results.md, "Ranking".
 
-`python -m tests.made.simulated_recommendations [RUNS]` prints it, with seed 7.
+`python -m bench.simulated_recommendations [RUNS]` prints it, with seed 7.
 """
 
 import sys

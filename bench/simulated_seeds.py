@@ -1,6 +1,6 @@
 """How often intervals of d² over seeds cover: the table of docs/results.md, "Intervals over seeds".
 
-`python -m tests.made.simulated_seeds [RUNS]` prints it, with seed 7.
+`python -m bench.simulated_seeds [RUNS]` prints it, with seed 7.
 """
 
 import sys

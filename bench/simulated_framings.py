@@ -1,6 +1,6 @@
 """Fair judges that each rewording moves a little, by all measures of a study in YAML: how often they are told Yes.
 
-`python -m tests.made.simulated_framings ITEMS RUNS` prints it, with seed 7, for rewordings of SD 4, eight placebos and
+`python -m bench.simulated_framings ITEMS RUNS` prints it, with seed 7, for rewordings of SD 4, eight placebos and
 five framings (300 runs with 100 items: four minutes on one core).
 """
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from bench.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
 from eval.estimates.changes import scores_frame
 from eval.evaluation import observed_scores
 from eval.options import Options
@@ -20,7 +21,6 @@ from studies.framing.answers import MOVED, shifts_of
 from studies.framing.grids import FIELDS, FramedRun, Grid
 from studies.framing.measures import block, shift_parts
 from studies.framing.verdict_files import section_of
-from tests.made.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
 
 NAMES = ("plain", *(f"framing {i}" for i in range(5)), *(f"placebo {i}" for i in range(1, 9)))
 CASES, ORDERS, ANSWERS = ("true", "false"), ("given", "swapped"), ("accept", "reject")

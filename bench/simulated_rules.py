@@ -1,6 +1,6 @@
 """Where free rules end on judges whose truth is known, and how often intervals hold it: docs/results.md, "Free rules".
 
-`python -m tests.made.simulated_rules [RUNS] [ITEMS] [JUDGE ...]` prints it with seed 7: the levels of all rules; of
+`python -m bench.simulated_rules [RUNS] [ITEMS] [JUDGE ...]` prints it with seed 7: the levels of all rules; of
 judges that are named also how often the contrast of a training with a rule is held, of one seed and over three, and
 that of three seeds under the rule with the judge as asked.
 """
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bench.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
 from eval.calibration import nearest_threshold, share_of
 from eval.estimates.changes import estimates_in, paired
 from eval.estimates.estimate import Drawn, Estimate, estimate
@@ -35,7 +36,6 @@ from studies.framing.measures import EVERY, block, overall, shift_parts
 from studies.framing.thresholds import under_rules
 from studies.framing.verdict_files import section_of
 from tests.made.made_panels import margin_panel
-from tests.made.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
 
 SEED, N_POPULATION = 7, 50_000  # items, of two claims in two orders each
 NAMES, CASES, ORDERS, ANSWERS = ("plain", "expert", "user"), ("true", "false"), ("given", "swapped"), ("yes", "no")

@@ -1,7 +1,7 @@
 """Planted judges under patches of the prompt, from the prompts to the intervals: where each patch ends, how often its
 interval holds the true change.
 
-`python -m tests.made.simulated_patches [RUNS]` prints it, of 60 items (200 runs: some ten minutes on one core).
+`python -m bench.simulated_patches [RUNS]` prints it, of 60 items (200 runs: some ten minutes on one core).
 """
 
 import random

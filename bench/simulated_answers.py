@@ -1,6 +1,6 @@
 """How often the answer is right, of simulated judges: the table of docs/results.md, "How the answer is found".
 
-`python -m tests.made.simulated_answers [RUNS]` prints it, with seed 7 (400 runs a cell: half an hour on one core).
+`python -m bench.simulated_answers [RUNS]` prints it, with seed 7 (400 runs a cell: half an hour on one core).
 """
 
 import sys
