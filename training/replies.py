@@ -73,9 +73,8 @@ class ReplyTargets:
         if contract.end is None:
             raise ModelError(f"{tokenizer.name_or_path}: has no token that ends a turn, which replies are to learn")
         self.end = contract.end
-        self.counts: dict[str, Counter[str]] = defaultdict(
-            Counter
-        )  # condition → prompts kept, and left out for a reason
+        # Condition → prompts kept, and left out for a reason
+        self.counts = defaultdict[str, Counter[str]](lambda: Counter({KEPT: 0}))
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -255,10 +254,15 @@ class ReplyTargets:
         return outcomes
 
     def summary(self) -> str:
-        """What was kept and what was not, a line a framing."""
+        """What was kept and what was not, a line a framing; where labels play no part, how right the targets are."""
         lines = [
-            f"  {name}: {'; '.join(f'{n} {what}' for what, n in of.items() if n)}" for name, of in self.counts.items()
+            f"  {name}: {'; '.join(f'{n} {what}' for what, n in c.items() if n)}" for name, c in self.counts.items()
         ]
+        n_kept, n_right = (sum(counts[key] for counts in self.counts.values()) for key in (KEPT, RIGHT))
+        if not self.config.has_labels and any(RIGHT in counts for counts in self.counts.values()):
+            lines.append(
+                f"  {n_right} of {n_kept} targets are right by the labels; what is wrong in the baseline stays so"
+            )
         return "\n".join(lines)
 
 

@@ -61,6 +61,23 @@ def test_every_framing_learns_a_whole_reply_to_the_baseline_in_the_same_order(tm
     assert n_right == sum(counts["right by the labels"] for counts in replies.counts.values())
 
 
+def test_bct_asks_no_label_and_says_that_a_wrong_baseline_stays_wrong(tmp_path, monkeypatch, tokenizer):
+    run, section = written_run(tmp_path, bending, monkeypatch)
+    (true, right), (false, wrong) = section["cases"].items()
+    turned = {true: {**right, "label": wrong["label"]}, false: {**wrong, "label": right["label"]}}
+    found = []
+    for cases in (section["cases"], turned):
+        config = training_on(run, {**section, "cases": cases}, "bct")
+        replies = ReplyTargets(config, tokenizer)
+        found.append(
+            (replies.examples(config.load_units())[0], sum(c["right by the labels"] for c in replies.counts.values()))
+        )
+    (examples, n_right), (of_turned, n_right_turned) = found
+    assert of_turned == examples
+    assert n_right + n_right_turned == len(examples)
+    assert f"{n_right_turned} of {len(examples)} targets are right by the labels" in replies.summary()
+
+
 def test_a_reply_that_names_the_framing_it_answers_is_no_target_in_another(tmp_path, monkeypatch, tokenizer):
     def naming(prompt: Prompt) -> list[Answer]:
         of_true = prompt.factors.label == "accept"
