@@ -1,4 +1,4 @@
-"""Figures: four shapes, each drawn from a frame (interval, point, heat, line), in one look.
+"""Figures: three shapes, each drawn from a frame (interval, point, line), in one look.
 
 A figure says in its alt text what it shows, number by number. Files have no dates; colours are told apart without
 colour vision. Unknown values are left blank.
@@ -179,22 +179,6 @@ def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, 
     means = frame[frame["is_mean"]]
     words = "; ".join(f"{r.label}: {labels[0]} {printed(r.x)}, {labels[1]} {printed(r.y)}" for r in means.itertuples())
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
-
-
-def heat_plot(name: str, heading: str, values: pd.DataFrame, texts: pd.DataFrame, label: str) -> Plot:
-    """A field of numbers, around 0, each with its text. values, texts: alike in index and columns."""
-    reach = max(1.0, float(values.abs().max(axis=None)))
-    with new_figure(heading, 1.2 + 0.5 * len(values), max(WIDTH, 1.8 + 0.8 * values.shape[1])) as (figure, axes):
-        axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
-        for i, row in enumerate(values.itertuples(index=False)):
-            for j, value in enumerate(row):
-                colour = "white" if abs(value) > 0.65 * reach else "black"
-                axes.text(j, i, texts.iat[i, j], ha="center", va="center", fontsize=8, color=colour)
-        axes.set_xticks(range(values.shape[1]), values.columns, rotation=35, ha="right")
-        axes.set_yticks(range(len(values)), values.index)
-        axes.set_xlabel(label)
-    words = "; ".join(f"{i}: {', '.join(f'{j} {texts.at[i, j]}' for j in texts.columns)}" for i in texts.index)
-    return Plot(name=name, alt=f"{heading}. {label}: {words}", drawing=figure)
 
 
 def line_plot(

@@ -28,22 +28,13 @@ from studies.dialdefer.datasets import item_set_hash
 from studies.dialdefer.item_table import HeldOut
 from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, TIE
 from studies.dialdefer.options import DialDeferOptions
-from studies.dialdefer.panels import (
-    Judge,
-    JudgedRun,
-    Panel,
-    item_texts,
-    judge_of_run,
-    named,
-    variant_of,
-    with_both_orders,
-)
+from studies.dialdefer.panels import JudgedRun, Panel, item_texts, named, variant_of, with_both_orders
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.scores import own_panels
 from studies.dialdefer.templates import YES_FIRST
 
 
-def calibrate(train: Judge, test: Judge, objective: str = DDS, *, is_pooled: bool = False) -> list[Fit]:
+def calibrate(train: JudgedRun, test: JudgedRun, objective: str = DDS, *, is_pooled: bool = False) -> list[Fit]:
     """Thresholds fitted on the train judge's untreated panels, for each prompt variant that both were asked.
 
     is_pooled: one fit over all prompt variants of the train judge, for each of the test judge's, whatever they are.
@@ -71,7 +62,7 @@ def calibrate(train: Judge, test: Judge, objective: str = DDS, *, is_pooled: boo
     return [each for name in fitted if name in applied for each in fit(fitted[name], objective, name)]
 
 
-def untreated_panels(judge: Judge) -> dict[str, list[Panel]]:
+def untreated_panels(judge: JudgedRun) -> dict[str, list[Panel]]:
     """Prompt variant as asked → its untreated panels with both framings, the main one first.
 
     Raises DataError when the main one has none.
@@ -117,7 +108,7 @@ def judged_above(panel: Panel, limits: FloatArray) -> Panel:
 
 def with_thresholds(run: JudgedRun, fits: Sequence[Fit]) -> JudgedRun:
     """The run's untreated prompts as thresholds judge them, in the variants that have some."""
-    return replace(run, panels=calibrated_panels(untreated_panels(judge_of_run(run)), fits))
+    return replace(run, panels=calibrated_panels(untreated_panels(run), fits))
 
 
 def under_rules(run: JudgedRun, options: Options, rules: Sequence[str] = RULES) -> dict[str, JudgedRun]:
@@ -204,5 +195,5 @@ def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:
     check_alike(train, test, [f"dialdefer.{key}" for key in keys])
     items = item_texts(train).values()
     HeldOut(item_texts(test).values()).check(items, str(train.path))
-    fits = calibrate(judge_of_run(train), judge_of_run(test), options.objective, is_pooled=options.pooled)
+    fits = calibrate(train, test, options.objective, is_pooled=options.pooled)
     write_fits(options, train, test, fits, "acceptance", [item_set_hash([item]) for item in items])

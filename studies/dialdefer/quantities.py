@@ -5,13 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from eval.estimates.changes import Paired
-from eval.estimates.estimate import TWO_CLUSTERS, Drawing, Measure, Observed, OverDatasets
+from eval.estimates.changes import Paired, paired
+from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets
 from eval.estimates.resampling import FloatArray
 from eval.shift.agreement import MEASURES, UNCLEAR, Claims
-from evenhand.errors import DataError
 from studies.dialdefer.measures import (
     C1,
     C1_FALSE,
@@ -152,8 +150,6 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
     An item that the engine lost in any panel is left out of all, and of the last two one that lacks a margin in any; an
     infinite margin has no deviations.
     """
-    if len(panels) > 1 and len({pd.factorize(np.array(panel.clusters))[0].tobytes() for panel in panels}) > 1:
-        raise DataError(f"{panels[0].dataset}: {TWO_CLUSTERS}")
     n_errors = [int((panel.replies == ERROR).sum()) for panel in panels]
     kept = without_lost(*panels)
     if kind in ("soft", "margins"):
@@ -166,16 +162,18 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
         return []
     sides = []
     for panel, n in zip(kept, n_errors, strict=True):
-        earned, counted = columns(kind, panel, denominator)
-        side = Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted)
-        side = replace(side, fitted=panel.fitted)
-        if kind in ("verdicts", "orders") and any(
-            (each.replies == UNPARSED).any() for each in (panel, *panel.by_order)
-        ):
-            as_wrong, as_right = (columns(kind, filled(panel, codes), denominator) for codes in (3 - RIGHT, RIGHT))
-            least, most = (replace(side, earned=e, counted=c) for e, c in (as_wrong, as_right))
-            side = replace(side, extremes=(least, most))
-        sides.append(replace(side, n_errors=n if kind == "verdicts" else 0).by_cluster(panel.clusters))
+
+        def side_of(panel: Panel, n_errors: int) -> Observed:
+            earned, counted = columns(kind, panel, denominator)
+            facts = {"n_errors": n_errors, "fitted": panel.fitted}
+            return Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted, **facts)
+
+        side = side_of(panel, n if kind == "verdicts" else 0)
+        is_unparsed = any((each.replies == UNPARSED).any() for each in (panel, *panel.by_order))
+        if kind in ("verdicts", "orders") and is_unparsed:
+            extremes = tuple(side_of(filled(panel, codes), 0) for codes in (3 - RIGHT, RIGHT))
+            side = replace(side, extremes=extremes)
+        sides.append(side.by_cluster(panel.clusters))
     return sides
 
 
@@ -242,4 +240,4 @@ def pair_of(
     check_same_items(f"{first[0].dataset}, arm {first[0].factors.arm}, before against after", first[0], second[0])
     sides = observed(kind, [*first, *second], denominator)
     joined = [beside(side) for side in (sides[: len(first)], sides[len(first) :]) if side]
-    return [Paired(first=joined[0], second=joined[1], drawing=drawing)] if joined else []
+    return [paired(*joined, drawing)] if joined else []

@@ -108,8 +108,8 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     Raises DataError for a variant that the base was not asked, an arm without a run or thresholds, or other items.
     """
     base, variant = judges[BASE], options.of(DialDeferOptions).variant
-    variants = dict.fromkeys(variant_of(panel, base.panels) for panel in scores.own_panels(base.panels))
-    if not panels_in(base, base.panels, variant)[scores.OWN]:
+    variants = panels_in(base, base.panels)[scores.OWN]
+    if not variants.get(variant):
         named = f"prompt variant '{variant}'" if variant else "its main prompt variant"
         raise DataError(
             f"{base.name}: no dataset has both C1 and C2 without a prompt mitigation in {named}; its variants: "
@@ -124,25 +124,22 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     rows: dict[str, dict[str, Any]] = {}
     unlikely: dict[str, list[str]] = {arm.arm: [] for arm in arms}  # the same for all seeds of an arm
     for arm in arms:
-        if not arm.is_named and arm.name not in judges:  # made of another study's run
-            continue
+        if arm.name not in judges:
+            if arm.is_named:
+                raise DataError(f"{arm.name}: has no run of DialDefer; name one for every arm, or leave the arm out")
+            continue  # made of another study's run
         try:
-            if arm.name not in judges:
-                raise DataError("has no run of DialDefer; name one for every arm, or leave the arm out")
-            panels = judges[arm.name].panels
-            by_source = panels_in(base, panels, variant)
-            of_orders = {name: panels_in(base, panels, name)[scores.OWN] for name in (in_both, *wordings)}
+            own, fixed = panels_in(base, judges[arm.name].panels).values()
         except DataError as error:
             raise DataError(f"{arm.name} against {base.name}: {error}") from None
-        if not by_source[scores.FIXED] and arm.note and not arm.rule:  # a prompt arm that lacks the variant
-            continue
-        if not by_source[scores.FIXED]:
+        if not fixed.get(variant):
+            if arm.note and not arm.rule:  # a prompt arm that lacks the variant
+                continue
             raise DataError(f"{arm.name} and {base.name} have no dataset in common; nothing can be compared")
-        kinds = (*by_source.values(), of_orders[in_both])
-        unlikely[arm.arm] += [panel.dataset for kind in kinds for panel in kind.values() if panel.unlikely]
-        wordings_of_arm = [of_orders[name] for name in wordings]
-        rows[arm.name] = {**by_source, "orders": of_orders[in_both], "wordings": wordings_of_arm}
-    of_base = rows[BASE][scores.OWN]
+        sides = {"own": own.get(variant, {}), "fixed": fixed[variant], "orders": own.get(in_both, {})}
+        unlikely[arm.arm] += [panel.dataset for side in sides.values() for panel in side.values() if panel.unlikely]
+        rows[arm.name] = {**sides, "wordings": [own.get(name, {}) for name in wordings]}
+    of_base = rows[BASE]["own"]
     scope = scope_of({d: panel for d, panel in of_base.items() if d not in unlikely[BASE]} or of_base)
     return {
         arm.name: CardJudge(
@@ -247,11 +244,15 @@ def scope_of(panels: Mapping[str, Panel]) -> dict[str, Any]:
     return {"average": name if len(over) > 1 else over[0], "datasets": tuple(over)}
 
 
-def panels_in(base: JudgedRun, panels: Sequence[Panel], variant: str) -> dict[str, dict[str, Panel]]:
-    """Source of C1 → dataset → panel of a judge, for what it and the base were asked without a prompt mitigation."""
-    group = ("none", MAIN_ROLES, variant)
+def panels_in(base: JudgedRun, panels: Sequence[Panel]) -> dict[str, dict[str, dict[str, Panel]]]:
+    """Source of C1 → prompt variant → dataset → panel of a judge, for what it and the base were asked without a prompt
+    mitigation."""
     return {
-        source: {panel.dataset: panel for _, panel in scores.paired_panels(base.panels, panels, source).get(group, [])}
+        source: {
+            variant: {panel.dataset: panel for _, panel in pairs}
+            for (arm, roles, variant), pairs in scores.paired_panels(base.panels, panels, source).items()
+            if (arm, roles) == ("none", MAIN_ROLES)
+        }
         for source in (scores.OWN, scores.FIXED)
     }
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import Change, changes_frame
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
 from eval.runs import SELF_READ
@@ -355,10 +354,3 @@ def label_table(frame: pd.DataFrame) -> TableSpec:
     rows = rows.drop_duplicates(["group", "speaker1", "speaker2"], keep="last")
     rows = rows.assign(change_pp=rows.dds_pp - rows.dds_pp_main)
     return table("figure7_labels", rows, reading=reading_note(rows))
-
-
-def difference_table(changes: Sequence[Change]) -> TableSpec:
-    """Arms and prompt variants against the untreated arm, DDS first, each side in words."""
-    rows = shown(changes_frame(changes))
-    # The page shows the first lines.
-    return table("arm_differences", rows.sort_values("measure", key=lambda names: names != "dds", kind="stable"))

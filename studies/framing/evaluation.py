@@ -326,17 +326,6 @@ def percent_known(of_datasets: Sequence[FloatArray], axis: int | tuple[int, ...]
         return np.asarray(100 * np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))
 
 
-def flipped(run: FramedRun) -> dict[str, list[int]]:
-    """Framing → how many answers differ from the baseline's: to a higher value, and to a lower one."""
-    value_of = dict(zip(run.answers, run.values, strict=True))
-    counts = {name: [0, 0] for name in next(iter(run.grids.values())).framings}
-    for grid in run.grids.values():
-        for framing, *_, before, after in flips(grid):
-            counts[framing][0] += value_of[after] > value_of[before]
-            counts[framing][1] += value_of[after] < value_of[before]
-    return counts
-
-
 def rows_of(results: Results, judge: str, measure: str) -> dict[str, Any]:
     """Framing → a judge's row over all groups, on the average where there is one, else on the dataset."""
     return {row.framing: row for row in main_rows(results, measure).itertuples() if row.judge == judge}
@@ -376,7 +365,6 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "what": value_words(run),
         "answer": given,
         "pull": pulls,
-        "flipped": flipped(run),
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
         "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],

@@ -136,7 +136,7 @@ def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:
     is_asked = ~np.isnan(grid.fields["unread"]).any(axis=-1, keepdims=True)
     known = {name: np.where(np.isnan(odds), np.nan, values) for name, values in grid.fields.items()}
     unread = np.where(is_asked, np.isnan(odds).astype(float), np.nan)
-    fields = {**known, "odds": odds, "unread": unread, "labelled": grid.fields["labelled"]}
+    fields = {**known, "odds": odds, "unread": unread, "right_first": grid.fields["right_first"]}
     return judged_above(replace(grid, fields=fields), limits)
 
 

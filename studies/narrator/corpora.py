@@ -34,7 +34,7 @@ class CorpusSpec(Closed):
 
     @field_validator("dataset")
     @classmethod
-    def known(cls, name: str) -> str:
+    def is_a_corpus(cls, name: str) -> str:
         if name not in CORPORA:
             raise ValueError(f"unknown corpus '{name}'. {did_you_mean(name, sorted(CORPORA))}")
         return name

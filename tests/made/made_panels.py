@@ -1,9 +1,11 @@
 """Panels and judges made up for tests, from arrays of replies or margins."""
 
+from pathlib import Path
+
 import numpy as np
 
 from studies.dialdefer.measures import ACCEPT, REJECT, TIE, UNPARSED
-from studies.dialdefer.panels import Judge, Panel
+from studies.dialdefer.panels import Panel, judge_of_files
 from studies.dialdefer.records import Factors
 
 
@@ -31,9 +33,9 @@ def margin_panel(margins, **keys):
     return made_panel(replies, margins=array, **keys)
 
 
-def made_judge(*panels, name="judge", model="owner/model"):
-    """A judge of these panels."""
-    return Judge(name=name, model=model, panels=panels, labels={})
+def made_judge(*panels, model="owner/model", **facts):
+    """A judge of these panels; facts: fields of JudgedRun."""
+    return judge_of_files(Path("judge"), model, "strict", panels, **facts)
 
 
 def random_replies(rng, n_items, accept):

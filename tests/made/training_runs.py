@@ -1,7 +1,5 @@
 """Tiny training runs, written as a user writes them: what the tests of training and merging share."""
 
-from typing import Any
-
 from safetensors.torch import load_file
 
 from evenhand.embedded import embedded_model_path
@@ -10,7 +8,7 @@ from training.config import parse_training_config
 from training.guard import DivergenceGuard
 from training.run_folder import read_metrics
 
-SECTIONS: dict[str, dict[str, Any]] = {
+SECTIONS = {
     "narrator": {
         "corpus": {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8},
         "tasks": ["identification", "blame"],
@@ -35,7 +33,7 @@ def tiny_run(method="sft", model="m", root="r", *, study="dialdefer", **sections
     """A run of four steps of four examples on pocket items, or on four conversations; sections override or add
     keys of a config section, or a key of the config itself.
     """
-    config: dict[str, Any] = {
+    config = {
         "method": method,
         "name": f"tiny-{method}",
         "model": {"name": str(model)},
