@@ -32,12 +32,6 @@ from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_ha
 from studies.pluraleval.sources import THREADS, WILDSCOPE
 
 CONVERTER_VERSION = "v1"  # raised when the same dump would give other threads
-EXAMPLES = """examples:
-  evenhand build wildscope --raw dumps --out data/wildscope        as Table 2: three subreddits of 2019
-  evenhand build wildscope --raw dumps --out data/aita --year any --stratum AmItheAsshole:40:10-50
-dumps holds Pushshift's files: RS_2019-01.zst ... and RC_2019-01.zst ..., or AmItheAsshole_submissions.zst and
-AmItheAsshole_comments.zst. They are shared by torrent (academictorrents.com); no command downloads them.
-"""
 COLUMNS = ("posts", "too few comments", "too many comments", "fit", "wanted", "drawn")
 WINDOW = 1 << 31  # bytes; zstd's own limit of 128 MiB refuses these dumps
 BLOCK = 1 << 17  # bytes of content at a time
@@ -97,7 +91,7 @@ class Dropped(Exception):
 
 def main(argv: Sequence[str]) -> None:
     """Draw threads of scored comments from Pushshift's dumps of Reddit (PluralEval, section 5)."""
-    parser = command_parser("build wildscope", main, EXAMPLES)
+    parser = command_parser("build wildscope", main, "Examples are in docs/pluraleval.md.")
     parser.add_argument("--raw", type=Path, required=True, help="the folder of the dumps; subfolders are read, too")
     parser.add_argument("--out", type=Path, required=True, help="the folder to build")
     parser.add_argument("--year", default="2019", help="of the posts, or `any` (default 2019)")

@@ -200,7 +200,7 @@ def test_a_request_holds_what_the_config_says_and_nothing_of_vllm():
 
 def test_what_only_vllm_servers_know_is_refused_by_others():
     for key, value in (("top_k", 20), ("repetition_penalty", 1.05)):
-        with FakeServer(echo) as server, pytest.raises(ConfigError, match="known to vLLM servers only"):
+        with FakeServer(echo) as server, pytest.raises(ConfigError, match="are for vLLM servers"):
             ask(server, prompts(1), sampling={key: value, "temperature": 0.5})
 
 

@@ -241,7 +241,7 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path, capsys):
     row = scored(base, "--calibrated", file, draws=50)["calibrated"]
     assert [row[key] for key in ("kind", "acc", MAIN, "change_acc")] == ["calibrated", 100, 0, 50]
     assert "c1: +3.000 nats" in printed(capsys)
-    with pytest.raises(DataError, match="were checked against run before-0000, not train-0000"):
+    with pytest.raises(DataError, match="are for run before-0000, not train-0000"):
         scored(train, "--calibrated", file)
     assert scored(base)["threshold"][MAIN] == 0  # and free rules stand on a card without any arm
     with pytest.raises(DataError, match="is the only row; name at least one ARM_RUN"):
