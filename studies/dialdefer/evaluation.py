@@ -30,7 +30,7 @@ from studies.dialdefer.panels import BOTH_ORDERS, JudgedRun, judged, setting_pan
 from studies.dialdefer.quantities import claims_of
 from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
-from studies.dialdefer.verdict_files import LAYOUT, load_external, misspelt
+from studies.dialdefer.verdict_files import LAYOUT, load_external
 
 READINGS = ["judge", "condition", "read", "share", "n"]
 MOST_JUDGES = 6  # in one figure of intervals
@@ -192,10 +192,8 @@ def plots_of(results: Results) -> list[Any]:
 
 
 def warnings_of(results: Results) -> list[str]:
-    """What to know of the runs' answers, and of names."""
-    of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
-    names = dict.fromkeys(panel.dataset for judge in results.judges.values() for panel in judge.panels)
-    return [*of_runs, *misspelt(names)]
+    """What to know of the runs' answers."""
+    return [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
 
 
 def left_out(results: Results) -> list[str]:

@@ -11,7 +11,7 @@ from eval.__main__ import calibrate_main as main
 from eval.calibration import thresholds
 from eval.results import read_run
 from evenhand.errors import DataError
-from studies.dialdefer.calibrate import calibrate, calibrated_panels, cross_fitted, untreated_panels
+from studies.dialdefer.calibrate import calibrate, cross_fitted, with_thresholds
 from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
 from tests.made.made_panels import made_judge, made_panel, margin_panel
@@ -39,7 +39,7 @@ TRAIN, TEST = pair()
 def with_calibrated(train, test, objective="dds"):
     """The panels of arm `calibrated`, and the thresholds."""
     fits = calibrate(train, test, objective)
-    return calibrated_panels(untreated_panels(test), fits), fits
+    return with_thresholds(test, fits).panels, fits
 
 
 def calibrated(train, test):
@@ -70,7 +70,6 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
             r"1 item \(test-005\) has a prompt that thresholds are fitted on",
         ),
         (made_panel(TRAIN.replies, ids=TRAIN.item_ids), TEST, "c1, c2: no margins to fit on"),
-        (TRAIN, pair(template="matched")[1], "bbq: has other prompts"),
         (pair(arm="honest")[0], TEST, "no untreated arm"),
     ],
 )
@@ -116,7 +115,7 @@ def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in():
     nats = thresholds(fits)
     assert {fit["n_items"] for fit in fits} == {800}
     assert (nats["c1", ""], nats["c1", "v3"], nats["c2", ""]) == (0, 0, nats["c2", "v3"])
-    (panel, _) = calibrated_panels(untreated_panels(made_judge(test, pair(template="v3")[1])), fits)
+    (panel, _) = with_thresholds(made_judge(test, pair(template="v3")[1]), fits).panels
     assert abs(np.diff(accept_rates(panel.replies))[0]) < 0.05 < np.diff(accept_rates(test.replies))[0]
 
 
