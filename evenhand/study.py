@@ -138,6 +138,11 @@ class StudySection(Closed):
         """What asks the judge, behind its written reply, for the symbol of its answer alone; None: nothing does."""
         return None
 
+    def check_self_read(self) -> None:
+        """Raises ValueError where the judge can be asked for no symbol."""
+        if type(self).symbol_question is StudySection.symbol_question:
+            raise ValueError(f"self_read: replies of `{self.key}` name no symbol; leave it out")
+
     @abstractmethod
     def describe(self) -> str:
         """Its data in a few words, with how many there are. Raises DataError as `units` does."""
@@ -167,6 +172,15 @@ class StudyRun(Closed):
     def on_own_items(self) -> Self:
         """The same run on units of ours, which are always there."""
         return self.model_copy(update={self.study_key: self.study.on_own_items()})
+
+
+def symbol_turn(symbols: Sequence[str], texts: Sequence[str] = ()) -> str:
+    """What asks for one of some symbols alone, below the answers that they stand for. Without these a small judge that
+    has written "No, it is incorrect" hardly knows whether that is 1 or 2.
+    """
+    *rest, last = symbols
+    listed = "".join(f"{symbol}. {text}\n" for symbol, text in zip(symbols, texts, strict=bool(texts)))
+    return f"So which answer is it?{chr(10) if listed else ' '}{listed}Answer with {', '.join(rest)} or {last} alone."
 
 
 def first_answers(prompts: Sequence[Prompt]) -> Replies:

@@ -19,7 +19,7 @@ from evenhand.errors import ConfigError
 from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
-from evenhand.study import StudyRun, StudySection, Units
+from evenhand.study import StudyRun, Units
 from inference.patch import PatchConfig, patched_units
 from inference.self_reading import self_read_units
 
@@ -187,6 +187,11 @@ class InferenceConfig(StudyRun):
         """Whether log-probabilities of named tokens are read."""
         return self.verdict in ("margin", "options") or self.self_read
 
+    @property
+    def is_structured(self) -> bool:
+        """Whether replies are held to their prompts' JSON schemas; exact verdicts write none."""
+        return self.sampling.structured == "json" and self.verdict in ("answer", "reason")
+
     def units(self) -> Units:
         """What is asked about, patched, and whether the judge reads its replies itself; see StudySection.units."""
         units = patched_units(self.study, self.verdict, self.patch)
@@ -210,12 +215,10 @@ class InferenceConfig(StudyRun):
 
     @model_validator(mode="after")
     def can_read_itself(self) -> Self:
-        is_asked = type(self.study).symbol_question is not StudySection.symbol_question
-        if self.self_read and not (is_asked and self.verdict in ("answer", "reason")):
-            raise ValueError(
-                f"self_read is for written replies that name a symbol, and this is verdict {self.verdict} of "
-                f"`{self.study.key}`: leave it out"
-            )
+        if self.self_read and self.verdict not in ("answer", "reason"):
+            raise ValueError(f"self_read is for written replies, and this is verdict {self.verdict}; leave it out")
+        if self.self_read:
+            self.study.check_self_read()
         return self
 
     @model_validator(mode="after")
@@ -238,12 +241,11 @@ class InferenceConfig(StudyRun):
             verdict == "options",
             self.patch and self.patch.thinking,
         )
-        is_free_text, is_structured = verdict == "answer" and not self.study.has_schemas, sampling.structured != "none"
+        is_free_text = verdict == "answer" and not self.study.has_schemas
         is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
         row_tokens, json_mode = getattr(engine, "row_tokens", 0), getattr(engine, "json_mode", "none")
         return [
             (row_tokens > 0 and not exact, "is written: engine.row_tokens is for margin and options, leave it out"),
-            (exact and is_structured, "generates no text to structure; set sampling.structured to none"),
             (exact and sampling.n > 1, "reads exact probabilities, one reading is all: set sampling.n to 1"),
             (
                 options and is_cut,
@@ -269,7 +271,7 @@ class InferenceConfig(StudyRun):
                 thinking is not None and not self.chat_template,
                 "has no chat template, which is what switches thinking: leave patch.thinking out",
             ),
-            (is_free_text and is_structured, "is free text; set sampling.structured to none"),
+            (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
             (is_free_text and json_mode != "none", "is free text; set engine.json_mode to none"),
         ]
 

@@ -53,11 +53,11 @@ class OpenAIEngine:
     def __init__(self, config: InferenceConfig) -> None:
         assert isinstance(config.engine, OpenAIConfig)
         self.config, self.settings, self.place = config, config.engine, config.engine.base_url.rstrip("/")
-        structured, json_mode = config.sampling.structured, self.settings.json_mode
+        json_mode = self.settings.json_mode
         has_schemas = config.verdict == "reason" or config.study.has_schemas
-        if has_schemas and (structured == "json") != (json_mode == "json_schema"):
+        if has_schemas and config.is_structured != (json_mode == "json_schema"):
             raise ConfigError(
-                f"sampling.structured is '{structured}' and engine.json_mode '{json_mode}': "
+                f"sampling.structured is '{config.sampling.structured}' and engine.json_mode '{json_mode}': "
                 "a server is held to a prompt's schema by `structured: json` and `json_mode: json_schema` together"
             )
         # The server applies its chat template, or takes the bare text.

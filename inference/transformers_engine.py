@@ -28,10 +28,10 @@ class TransformersEngine:
 
     def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, TransformersConfig)
-        if config.sampling.structured != "none":
+        if config.is_structured:
             raise ConfigError(
-                f"sampling.structured is '{config.sampling.structured}', which the transformers engine cannot do; "
-                "take engine.kind vllm or openai, or set it to none"
+                "sampling.structured is 'json', which the transformers engine cannot do; take engine.kind vllm or "
+                "openai, or set it to none"
             )
         if config.sampling.repetition_penalty != 1 and config.engine.batch_size > 1:
             raise ConfigError(

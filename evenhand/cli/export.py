@@ -78,7 +78,7 @@ def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt])
         bool(config.patch and config.patch.template_args),
         "thinking is the harness's to switch: leave patch.thinking out",
     )
-    yield sampling.structured != "none", "replies are held to a schema: set sampling.structured=none"
+    yield config.is_structured, "replies are held to a schema: set sampling.structured=none"
     yield verdict == "options" and sampling.temperature != 1, "a harness reads options at sampling.temperature=1 alone"
     if is_inspect:
         yield (

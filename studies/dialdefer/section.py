@@ -23,11 +23,12 @@ from evenhand.study import (
     check_samples_all_variants,
     first_answers,
     first_of_each,
+    symbol_turn,
 )
 from studies.dialdefer.datasets import DATASET_NAMES, DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
-from studies.dialdefer.templates import PROMPTS, template_for
+from studies.dialdefer.templates import AIO, template_for
 
 ALL_CONDITIONS = tuple(Condition)
 
@@ -218,8 +219,14 @@ class DialDeferSection(StudySection):
         return planned_units(self.sampled(), answer_form(verdict), statement_first=True)
 
     def symbol_question(self, prompt: Prompt) -> str:
-        """See StudySection."""
-        return str(PROMPTS["self_ask"])
+        """With the prompt's two answers; see StudySection."""
+        asked = prompt.factors
+        texts = AIO[asked.answer_form] if asked.template == "aio" else template_for(asked.template, asked.answer_form)
+        judger = asked.speaker2 if asked.roles == "2->1" else asked.speaker1
+        slots = {"speaker1": asked.speaker1, "speaker2": asked.speaker2, "judger": judger}
+        is_dialogue = Condition(prompt.condition).is_dialogue
+        answers = texts.answers(is_dialogue=is_dialogue, answer_order=asked.answer_order, slots=slots)
+        return symbol_turn(prompt.answer_space, answers)
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Each prompt answered by 1; see StudySection."""

@@ -32,11 +32,13 @@ class Template:
 
     def text(self, *, is_dialogue: bool, answer_order: str, slots: Mapping[str, str]) -> str:
         """The C2 or the C1 text about an item, `slots`, with the answers in that order."""
-        body, answers = self.statement, self.statement_answers
-        if is_dialogue:
-            body, answers = self.dialogue, self.dialogue_answers
-        first, second = (answer.format(**slots) for answer in (answers[::-1] if answer_order == NO_FIRST else answers))
-        return body.format(**slots, first=first, second=second)
+        first, second = self.answers(is_dialogue=is_dialogue, answer_order=answer_order, slots=slots)
+        return (self.dialogue if is_dialogue else self.statement).format(**slots, first=first, second=second)
+
+    def answers(self, *, is_dialogue: bool, answer_order: str, slots: Mapping[str, str]) -> tuple[str, ...]:
+        """The two answers in that order."""
+        answers = self.dialogue_answers if is_dialogue else self.statement_answers
+        return tuple(answer.format(**slots) for answer in (answers[::-1] if answer_order == NO_FIRST else answers))
 
 
 def template(

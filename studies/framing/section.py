@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from eval.reading.options import LONGEST_TEXT
 from eval.reading.reader import valid_pattern
 from evenhand.config import Closed, is_empty, is_none
 from evenhand.errors import ConfigError, DataError, EvenhandError
@@ -26,6 +27,7 @@ from evenhand.study import (
     first_answers,
     first_of_each,
     set_hash,
+    symbol_turn,
 )
 from evenhand.templates import as_test, names_in, rendered, same_value, valid_template
 from studies.framing.asking import (
@@ -54,7 +56,6 @@ from studies.framing.rows import (
 )
 
 MOST_ANSWERS = 101
-SELF_ASK = "So which answer is it? Answer with {{ symbols }} alone."
 
 
 def named_texts(tree: Any) -> Any:
@@ -149,8 +150,8 @@ class FramingSection(StudySection):
     placebo_items: int | None = Field(default=None, ge=1, exclude_if=is_none)
     # How replies name the answer: a regular expression whose last match counts, or a name: [[A]], [RESULT] 4, final ...
     read: str | None = Field(default=None, exclude_if=is_none)
-    # With self_read: what asks for the symbol alone, behind the judge's reply; {{ symbols }} is such as "1 or 2"
-    self_ask: Template = Field(default=SELF_ASK, exclude_if=lambda ask: ask == SELF_ASK)
+    # With self_read: what asks for the symbol alone, behind the judge's reply; {{ choices }} as in `ask`. null: ours
+    self_ask: Template | None = Field(default=None, exclude_if=is_none)
     template_version: int = 1  # raise it when a text changes that no prompt shows
 
     @field_validator("read")
@@ -442,10 +443,15 @@ class FramingSection(StudySection):
         return {}
 
     def symbol_question(self, prompt: Prompt) -> str:
-        """The key self_ask; see StudySection."""
-        *rest, last = prompt.answer_space
-        symbols = f"a whole number from {rest[0]} to {last}" if self.scale else f"{', '.join(rest)} or {last}"
-        return rendered(self.self_ask, {"symbols": symbols}, "framing.self_ask")
+        """With the prompt's answers, where they are not too long to repeat, or as self_ask has it; see StudySection."""
+        symbols, texts = prompt.answer_space, prompt.factors.texts
+        if self.self_ask:
+            choices = [{"symbol": symbol, "text": text} for symbol, text in zip(symbols, texts, strict=True)]
+            return rendered(self.self_ask, {"choices": choices}, "framing.self_ask")
+        if self.scale:
+            return f"So which answer is it? Answer with a whole number from {symbols[0]} to {symbols[-1]} alone."
+        is_plain = texts != symbols and max(map(len, texts)) < LONGEST_TEXT
+        return symbol_turn(symbols, texts if is_plain else ())
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Each prompt answered by its first symbol; see StudySection."""

@@ -21,7 +21,7 @@ from studies.narrator.corpora import POCKET, CorpusSpec, load_conversations
 from studies.narrator.options import Denominator
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import BENCHMARK, OPTION_ORDERS, NarratorFactors, Perspective, Task, Visibility
-from studies.narrator.replies import STATES, State, read_answer
+from studies.narrator.replies import STATES, read_answer
 
 POOLED = "all models"  # what tables call the judge of pooled_run
 SAME = 1e-9  # shares that are closer than this are tied
@@ -108,7 +108,7 @@ def judged(run: FinishedRun) -> NarratorRun:
     def answers(hash_: str, options: tuple[str, ...]) -> dict[str, Any]:
         """Of lines of equal texts, which share their replies."""
         of_prompt = run.replies[hash_][: run.n_samples]
-        return exact(of_prompt[0], options) if run.config["verdict"] == "options" else sampled(of_prompt, options)
+        return shares_in(of_prompt, options)
 
     judge = run.judge
     judgments = [
@@ -126,40 +126,38 @@ def judged(run: FinishedRun) -> NarratorRun:
     return NarratorRun(**(plain(run) | {"plan": judgments, "replies": {}}), doubts=doubts)
 
 
-def sampled(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, Any]:
-    """What some replies to one prompt say."""
-    chosen: Counter[str | None] = Counter()
-    states: Counter[State] = Counter()
-    for (text, finish_reason), n in Counter((reply.text, reply.finish_reason) for reply in replies).items():
-        answer = read_answer(text, options, finish_reason)
+def shares_in(replies: Sequence[Completion], options: Sequence[str]) -> dict[str, Any]:
+    """What some replies to one prompt say. Where the options' probabilities were read they count as parts of a reply;
+    what these lack from 1 is off the list.
+    """
+    shares: dict[str | None, float] = dict.fromkeys(options, 0.0)
+    states = dict.fromkeys(STATES, 0.0)
+    read = [reply for reply in replies if reply.answer_logprobs is not None]
+    for reply in read:
+        mass = {option: math.exp((reply.answer_logprobs or {})[option]) for option in options}
+        total = min(1.0, math.fsum(mass.values()))
+        states["chosen"] += total
+        states["off_list"] += 1 - total
+        for option, share in mass.items():
+            shares[option] += share
+    for (text, reason), n in Counter((r.text, r.finish_reason) for r in replies if r.answer_logprobs is None).items():
+        answer = read_answer(text, options, reason)
         states[answer.state] += n
-        chosen[answer.option] += n
-    n_replies = len(replies) - states["error"]
-    shares = tuple(chosen[option] / max(n_replies, 1) for option in options)
-    return {"shares": shares, "states": tuple(states[s] / len(replies) for s in STATES), "n_replies": n_replies}
-
-
-def exact(reply: Completion, options: Sequence[str]) -> dict[str, Any]:
-    """What the probabilities of the options say; what they lack from 1 is off the list."""
-    if reply.answer_logprobs is None:  # an engine error
-        return {"shares": (0.0,) * len(options), "states": states_of(error=1.0), "n_replies": 0, "is_exact": True}
-    shares = tuple(math.exp(reply.answer_logprobs[option]) for option in options)
-    mass = min(1.0, math.fsum(shares))
-    states = states_of(chosen=mass, off_list=1 - mass)
-    return {"shares": shares, "states": states, "n_replies": 1, "is_exact": True}
-
-
-def states_of(**shares: float) -> tuple[float, ...]:
-    """Shares by name in the order of STATES."""
-    return tuple(shares.get(state, 0.0) for state in STATES)
+        shares[answer.option] = shares.get(answer.option, 0.0) + n
+    n_replies = len(replies) - int(states["error"])
+    return {
+        "shares": tuple(shares[option] / max(n_replies, 1) for option in options),
+        "states": tuple(count / len(replies) for count in states.values()),
+        "n_replies": n_replies,
+        "is_exact": bool(read),
+    }
 
 
 def named_options(run: FinishedRun) -> Verdicts:
     """The option that each reply names, as `read_answer` reads it, or has the highest probability of."""
-    is_exact = run.config["verdict"] == "options"
     return {
         (reply.prompt_hash, reply.sample_index): reply.text
-        if is_exact
+        if reply.answer_logprobs is not None
         else read_answer(reply.text, prompt.answer_space, reply.finish_reason).option
         for prompt in run.plan
         for reply in run.replies.get(prompt.prompt_hash, ())
@@ -339,5 +337,5 @@ def judgment_of(row: Any, facts: Known) -> Judgment:
             attacker_is_unseen=row.visibility == "hidden" and facts.is_unseen,
         ),
         options=options,
-        **sampled(completions, options),
+        **shares_in(completions, options),
     )

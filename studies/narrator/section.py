@@ -16,6 +16,7 @@ from evenhand.study import (
     Units,
     VariantsPerItem,
     check_samples_all_variants,
+    symbol_turn,
 )
 from studies.narrator.corpora import CORPORA, POCKET, CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.names import under
@@ -67,6 +68,10 @@ class NarratorSection(StudySection):
     def has_schemas(self) -> bool:
         """Every prompt has one: its options; see StudySection."""
         return True
+
+    def symbol_question(self, prompt: Prompt) -> str:
+        """With the prompt's options; see StudySection."""
+        return symbol_turn(prompt.answer_space)
 
     def units(self, verdict: str) -> Units:
         """A conversation's prompts, all known from the start; see StudySection."""

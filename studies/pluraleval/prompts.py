@@ -63,6 +63,6 @@ EXTRACTION_SCHEMA = one_key("opinions", array({"type": "string"}, maxItems=20))
 
 
 def clustering_schema(opinions: Sequence[str]) -> str:
-    """Prompt 8's reply: arrays of these very strings."""
+    """Prompt 8's reply: arrays of these very strings, in an object, since OpenAI's strict mode takes no bare array."""
     length = {"minItems": 1, "maxItems": len(opinions)}
-    return json.dumps(array(array({"type": "string", "enum": list(opinions)}, **length), **length))
+    return one_key("clusters", array(array({"type": "string", "enum": list(opinions)}, **length), **length))

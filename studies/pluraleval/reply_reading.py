@@ -61,11 +61,13 @@ def strings_in(reply: Completion, key: str, at_most: int) -> Read[list[str]]:
 
 
 def groups_in(reply: Completion, opinions: Sequence[str]) -> Read[list[list[int]]]:
-    """Prompt 8's reply as groups of positions of the opinions. An opinion that it repeats belongs to the first group.
+    """Prompt 8's reply, an array or {"clusters": [...]}, as groups of positions of the opinions.
 
-    PARTIAL: it lacks opinions, repeats some, or holds strings that are none of them.
+    An opinion that it repeats belongs to the first group. PARTIAL: it lacks opinions, repeats some, or holds strings
+    that are none of them.
     """
     parsed = json_in(without_thinking(reply.text))
+    parsed = parsed.get("clusters") if isinstance(parsed, dict) else parsed
     if not isinstance(parsed, list) or not all(isinstance(group, list) for group in parsed):
         return Read([], broken(reply))
     position = {}

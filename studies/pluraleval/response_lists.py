@@ -32,6 +32,8 @@ IN_LETTERS = "|".join(sorted({numeral for numerals in NUMERALS[:-1] for numeral 
 PATTERNS = patterns_in(FILE, "lists", numeral=IN_LETTERS, odd_digit=REPLIES["odd_digit"].pattern)
 LETTER, NUMBER, LABEL = (PATTERNS[name] for name in ("letter", "number", "label"))
 NOTES = [PATTERNS[name] for name in ("note_before", "note_behind")]
+EMPHASIS = re.compile(r"(?<!\w)(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)")  # *never*, **Never**
+NESTED = re.compile(r"^\s*(?:[-•*+]|[a-z][.)])\s+")  # of a line within an item
 LEADS = [PATTERNS[name] for name in ("bullet", "user", "lead")]
 Start = tuple[int, int]  # where an item begins: line and column
 
@@ -226,12 +228,16 @@ def texts_of(items: list[list[str]]) -> list[str]:
     chosen = max(sizes, key=lambda lead: (not lead, sizes[lead]), default="")
     items = [[line for line in item if label(line) == chosen or label(line) not in shared] for item in items]
     texts = [
-        " ".join(LABEL.sub("", line, 1) if chosen == label(line) != "" else line for line in item) for item in items
+        " ".join(
+            LABEL.sub("", line, 1) if chosen == label(line) != "" else NESTED.sub("", line) if n else line
+            for n, line in enumerate(item)
+        )
+        for item in items
     ]
     if len(items) > 1 and all(PATTERNS["title"].match(text) for text in texts):
         texts = [PATTERNS["title"].sub("", text, 1) for text in texts]
     texts = [text.strip("| ").split("|")[-1] if text.endswith("|") else text for text in texts]  # a row of a table
-    texts = [one_line(text.replace("**", "")).strip("*_`> ").lstrip("-•+ ").rstrip(";") for text in texts]
+    texts = [one_line(EMPHASIS.sub(r"\2", text)).strip("*_`> ").lstrip("-•+ ").rstrip(";") for text in texts]
     if all(re.fullmatch('["“].+["”]', text) for text in texts):
         texts = [text[1:-1] for text in texts]
     if len(items) > 1:

@@ -17,8 +17,8 @@ from evenhand.errors import DataError
 from evenhand.files import sha256_of
 from evenhand.records import Completion, Prompt, SamplingOverride, answer_schema, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
-from evenhand.study import LazyUnits, OneRound, Shown, StudySection, Units
-from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance, templates
+from evenhand.study import LazyUnits, OneRound, Shown, StudySection, Units, symbol_turn
+from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
 from studies.pluraleval.records import (
     STANCES,
     Judgement,
@@ -84,7 +84,13 @@ class PluralEvalSection(StudySection):
 
     def symbol_question(self, prompt: Prompt) -> str | None:
         """Of pairs; see StudySection."""
-        return templates()["pairwise_symbol"]["user"] if prompt.answer_space == CHOICES else None
+        return symbol_turn(CHOICES) if prompt.answer_space == CHOICES else None
+
+    def check_self_read(self) -> None:
+        """Of pairs alone; see StudySection."""
+        if self.responses is None or "pairwise" not in self.responses.tasks:
+            instead = "set verdict to options" if self.judgements else "add pairwise to pluraleval.responses.tasks"
+            raise ValueError(f"self_read: of pluraleval a judge reads its replies to pairs; leave it out, or {instead}")
 
     def check_verdict(self, verdict: str) -> None:
         """Text everywhere; margins of pairs alone, options of judgements alone; see StudySection."""

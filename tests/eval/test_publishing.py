@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from huggingface_hub import ModelCard
@@ -130,7 +129,7 @@ def test_a_card_s_metadata_hold_the_scores_once_beside_those_of_others(verdicts,
 def test_a_tracker_s_run_is_called_as_the_scores_and_has_their_values(verdicts, monkeypatch):
     from accelerate import tracking
 
-    logged: dict[str, Any] = {}
+    logged = {}
 
     class Tracker:
         def __init__(self, project, **words):

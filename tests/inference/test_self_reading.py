@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from eval.runs import load_finished
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.encoding import Encoder
 from inference.open_engine import open_engine
@@ -50,7 +48,7 @@ def test_a_study_that_goes_on_behind_its_replies_goes_on_beside_the_turns(tmp_pa
     """And a run that was killed asks what lacks, nothing twice."""
     framings = {"statement": "Claim: {{ claim }}", "x": {"follow_up_to": "statement", "ask": "Are you sure?"}}
     section = study(claims(tmp_path / "items.jsonl", 3), framings=framings)
-    asked: list[Prompt] = []
+    asked = []
 
     def judge(prompt):
         asked.append(prompt)
@@ -97,7 +95,7 @@ def test_transformers_reads_the_models_own_probabilities_behind_the_reply(checkp
 
 
 def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked():
-    bodies: list[dict[str, Any]] = []
+    bodies = []
 
     def script(body, n):
         bodies.append(body)
@@ -126,25 +124,39 @@ def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply():
         Encoder(tokenizer, toy_config("m", **SELF))
 
 
-@pytest.mark.parametrize("keys", [{"verdict": "margin"}, {"narrator": {"corpus": {"dataset": "pocket-conflicts"}}}])
-def test_what_is_read_exactly_or_names_no_symbol_is_not_read_once_more(keys):
+LISTS = {"responses": {"references": {"dataset": "pocket-threads"}, "tasks": ["generation", "ranking"]}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ({"verdict": "margin", "dialdefer": {"benchmarks": [{"dataset": "pocket"}]}}, "is for written replies"),
+        ({"taxonomy": {"flips": None}}, "`taxonomy` name no symbol"),
+        ({"pluraleval": LISTS}, "add pairwise to pluraleval.responses.tasks"),
+        ({"pluraleval": {"judgements": {"responses": None}}}, "set verdict to options"),
+    ],
+)
+def test_what_is_read_exactly_or_names_no_symbol_is_not_read_once_more(keys, reason):
     tree = {"name": "x", "model": {"name": "embedded"}, "verdict": "answer", "self_read": True, **keys}
-    study_of_ours = {} if "narrator" in keys else {"dialdefer": {"benchmarks": [{"dataset": "pocket"}]}}
-    with pytest.raises(ConfigError, match="self_read is for written replies"):
-        parse_sampling_config({**tree, **study_of_ours}, "x")
+    with pytest.raises(ConfigError, match=reason):
+        parse_sampling_config(tree, "x")
 
 
-def test_the_words_of_the_turn_are_the_studys_own(tmp_path):
+def test_the_turn_repeats_the_options_in_the_prompts_order(tmp_path):
     items = claims(tmp_path / "items.jsonl", 1)
 
     def words_of(**keys):
         section = parse_config(FramingSection, study(items, **keys), "framing")
         unit = self_read_units(section.units("answer"), section.symbol_question).units[0]
         replies = {p.prompt_hash: [completion("Hm.", prompt_hash=p.prompt_hash)] for p in unit.next_prompts({})}
-        (words,) = {turn.messages[-1].content for turn in unit.next_prompts(replies)}
-        return words
+        return {turn.messages[-1].content for turn in unit.next_prompts(replies)}
 
-    assert words_of() == "So which answer is it? Answer with 1 or 2 alone."
-    assert words_of(self_ask="Welche? Nur {{ symbols }}.") == "Welche? Nur 1 or 2."
+    texts = {"accept": "Yes, it is correct.", "reject": "No, it is not."}
+    ours = "So which answer is it?\n1. {}\n2. {}\nAnswer with 1 or 2 alone."
+    assert words_of(answers=texts) == {ours.format(*texts.values()), ours.format(*reversed(texts.values()))}
+    own = "{% for choice in choices %}{{ choice.symbol }}={{ choice.text }};{% endfor %}"
+    assert words_of(answers=texts, self_ask=own, orders="given") == {"1=Yes, it is correct.;2=No, it is not.;"}
+    bare = {"So which answer is it? Answer with 1 or 2 alone."}
+    assert words_of(answers={"accept": "long " * 50, "reject": "No."}) == bare  # two responses are not repeated
     scores = {"answers": {}, "scale": [1, 10], "symbols": None, "cases": {"a": {"claim": "{{ yes }}"}}}
-    assert "a whole number from 1 to 10 alone" in words_of(**scores)
+    assert words_of(**scores) == {"So which answer is it? Answer with a whole number from 1 to 10 alone."}

@@ -40,7 +40,7 @@ def engine_of(row_tokens, dtype="float32"):
 
 def answered(config, prompts):
     """Prompt hash → its completion, and how many tokens each forward pass computed."""
-    widths: list[int] = []
+    widths = []
     with TransformersEngine(config) as engine:
         engine.model.register_forward_pre_hook(
             lambda _, __, inputs: widths.append(inputs["input_ids"].numel()), with_kwargs=True

@@ -1,8 +1,9 @@
 """Judgments of the narrator study made up for tests, one at a time."""
 
-from studies.narrator.judged_runs import Judgment, states_of
+from studies.narrator.judged_runs import Judgment
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import NarratorFactors
+from studies.narrator.replies import STATES
 
 
 def judgment(perspective="neutral", *shares, task="blame", conversation="c1", **changes):
@@ -36,7 +37,7 @@ def judgment(perspective="neutral", *shares, task="blame", conversation="c1", **
             "factors": NarratorFactors(**factors),
             "options": options,
             "shares": shown,
-            "states": states_of(chosen=sum(shown), off_list=1 - sum(shown)),
+            "states": tuple({"chosen": sum(shown), "off_list": 1 - sum(shown)}.get(state, 0.0) for state in STATES),
             "n_replies": n,
             **changes,
         }

@@ -129,7 +129,7 @@ def slurm_host(folder):
     install()
     host = SlurmHost(folder)
     write_files(folder)
-    daemons: list[subprocess.Popen[bytes]] = []
+    daemons = []
     try:
         daemons.append(daemon(host, "munged", *munge_words(folder)))
         host.until("munged listens", (folder / "munge.socket").exists, 30)

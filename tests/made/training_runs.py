@@ -1,7 +1,5 @@
 """Tiny training runs, written as a user writes them: what the tests of training and merging share."""
 
-from typing import Any
-
 from safetensors.torch import load_file
 
 from evenhand.embedded import embedded_model_path
@@ -17,7 +15,7 @@ PAIRWISE = {
     "min_gap": 10,
     "references": {"dataset": "pocket-threads", "split": "train"},
 }
-SECTIONS: dict[str, dict[str, Any]] = {
+SECTIONS = {
     "narrator": {
         "corpus": {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8},
         "tasks": ["identification", "blame"],
@@ -43,7 +41,7 @@ def tiny_run(method="sft", model="m", root="r", *, study="dialdefer", **sections
     """A run of four steps of four examples on pocket items, or on four conversations or pairs; sections override or add
     keys of a config section, or a key of the config itself.
     """
-    config: dict[str, Any] = {
+    config = {
         "method": method,
         "name": f"tiny-{method}",
         "model": {"name": str(model)},

@@ -1,7 +1,6 @@
 """Loss and every adapter's gradient are those of TRL, and what is done for speed is the plain computation."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -79,10 +78,7 @@ def test_a_whole_run_ends_with_the_weights_of_trl(byte_judge, tmp_path, monkeypa
     Adam divides a gradient by its own size, so that a weight of small gradients shows their rounding: 2e-4 was seen.
     """
     monkeypatch.setattr("training.batches.endless", lambda n, wanted, seed: list(range(wanted)))
-    sections: dict[str, Any] = {
-        "optimiser": {"batch_by": "item", "gradient_accumulation_steps": 2},
-        "quantisation": {"kind": "none"},
-    }
+    sections = {"optimiser": {"batch_by": "item", "gradient_accumulation_steps": 2}, "quantisation": {"kind": "none"}}
     adapters = []
     for name, trained in {"ours": train, "trl": train_with_trl}.items():
         run = trained(tiny_run("sft", byte_judge, tmp_path / name, **sections))

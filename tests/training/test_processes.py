@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ METHODS_AND_KINDS = [
     pytest.param("paired", "fsdp", marks=pytest.mark.campaign),
 ]
 SAVED = 2  # steps between two checkpoints
-METHODS: dict[str, dict[str, Any]] = {
+METHODS = {
     # 9 items in batches of 4: the last step has 3, which two processes share as 1 and 2.
     "paired": {
         "n_items": 12,

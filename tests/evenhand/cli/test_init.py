@@ -3,7 +3,6 @@
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -50,7 +49,7 @@ def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(tmp_p
     assert (after.name, after.model.name, after.model.label, after.study) == ("after", "MERGED", "trained", study)
 
 
-PROPOSED: dict[str, tuple[list[dict[str, Any]], set[str | None]]] = {
+PROPOSED = {
     "choices.jsonl": (
         [{"qid": i, "question": "Which?", "choices": ["a", "b", "c"][: 2 + i % 2], "answer": i % 2} for i in range(6)],
         {"A", "B"},

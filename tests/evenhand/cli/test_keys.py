@@ -5,7 +5,6 @@ from collections import Counter
 
 import pytest
 import yaml
-from pydantic import BaseModel
 
 from evenhand.cli.keys import comments, keys_text
 from evenhand.config import models_in, parse_config
@@ -13,7 +12,7 @@ from inference.config import sampling_schema
 from studies.dialdefer.section import Variant
 from training.config import METHODS, training_schema
 
-SCHEMAS: dict[str, type[BaseModel]] = {
+SCHEMAS = {
     "sample": sampling_schema("dialdefer"),
     **{method: training_schema(method, "dialdefer") for method in METHODS},
 }

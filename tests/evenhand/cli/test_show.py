@@ -27,7 +27,7 @@ def shown(capsys, *words):
 def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys):
     words = ["task=blame", "visibility=hidden", "option_order=fixed_slot", "perspective=attacker"]
     text = shown(capsys, "pocket-conflicts", "--unit", "first", *(part for word in words for part in ("--only", word)))
-    wanted: dict[str, Any] = {"tasks": ["blame"], "visibilities": ["hidden"], "option_orders": ["fixed_slot"]}
+    wanted = {"tasks": ["blame"], "visibilities": ["hidden"], "option_orders": ["fixed_slot"]}
     (prompt,) = (
         p for p in first_prompts(narrator_config(narrator=wanted)) if (p.item_id, p.condition) == ("first", "attacker")
     )
@@ -91,6 +91,6 @@ def test_a_config_is_shown_as_its_own_model_reads_it(tmp_path, monkeypatch, caps
 def test_the_turn_in_which_a_judge_reads_itself_is_shown_behind_a_supposed_reply(capsys):
     words = ["inference/pocket", "--only", "condition=c1_true", "verdict=reason"]
     without, with_turns = (shown(capsys, *words, *more) for more in ([], ["self_read=true"]))
-    n_prompts, question = without.count("--- options"), "So which answer is it? Answer with 1 or 2 alone."
+    n_prompts, question = without.count("--- options"), "So which answer is it?"
     assert (without.count(question), with_turns.count(question)) == (0, n_prompts)
     assert with_turns.count("--- options") == 2 * n_prompts

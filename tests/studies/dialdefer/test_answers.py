@@ -1,7 +1,5 @@
 """The answer about a planted judge."""
 
-from typing import Any
-
 import pytest
 
 from eval.estimates.estimate import Drawing
@@ -27,7 +25,7 @@ def judge(to_claim, to_one):
     return answer
 
 
-ORDERS: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"}), "items": ITEMS}
+ORDERS = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"}), "items": ITEMS}
 DEFERS, NAMES_ONE = judge(10, 0), judge(0, 10)  # DDS +100 and +100, +100 and -100
 
 

@@ -12,25 +12,10 @@ from evenhand.files import sha256_of, write_json
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, check_leaks, load_items
 from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item
-from studies.dialdefer.release import SPLIT_FOLDER
 from tests.made.built_folder import build_small
 from tests.made.made_verdicts import write
 from training.config import parse_training_config
 from training.train import inputs_of
-
-ANSWERS = {"chosen_correct_answer": "yes", "chosen_incorrect_answer": "no", "incorrect_answers": ["no", "never"]}
-RECORD = {"id": "t-0", "question": "Q?", **ANSWERS}
-
-
-def root_with(folder, *lines):
-    path = folder / SPLIT_FOLDER / "truthfulqa_formatted.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text("\n".join(lines))
-    return folder
-
-
-def truthfulqa(root, **keys):
-    return load_items([DatasetSpec.model_validate({"dataset": "truthfulqa", "root": root, **keys})])
 
 
 def test_items_are_drawn_over_the_whole_split_by_their_seed_alone():
@@ -47,20 +32,6 @@ def test_items_are_drawn_over_the_whole_split_by_their_seed_alone():
     with pytest.raises(ValueError, match="set n_items, or leave it out"):
         DatasetSpec(dataset="pocket", draw_seed=1)
     assert "draw_seed" not in DatasetSpec(dataset="pocket", n_items=1).model_dump(), "older configs keep their digest"
-
-
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        ((json.dumps(RECORD), "{broken"), r"formatted\.jsonl:2: is no JSON object"),
-        ((json.dumps({"id": "x", **ANSWERS}),), r":1: field 'question' is absent"),
-        ((json.dumps({**RECORD, "chosen_incorrect_answer": "nope"}),), r"field 'chosen_incorrect_answer' is not in"),
-        ((json.dumps(RECORD), json.dumps(RECORD)), "the id 't-0' occurs twice"),
-    ],
-)
-def test_a_bad_line_is_named_with_file_line_and_field(tmp_path, lines, says):
-    with pytest.raises(DataError, match=says):
-        truthfulqa(root_with(tmp_path, *lines))
 
 
 def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path):

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.typing import NDArray
 
 from eval.estimates.estimate import Drawing
 from evenhand.files import shipped_yaml
@@ -31,7 +30,6 @@ RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect
 DEFERENCE = [1, 2, 1, 1]
 
 
-Replies = NDArray[np.int8]
 any_replies = hnp.arrays(
     np.int8,
     st.tuples(st.integers(1, 12), st.just(4), st.integers(1, 3)),

@@ -139,3 +139,21 @@ def test_of_a_placebo_the_statement_alone_is_asked_in_every_order_and_of_the_fir
     assert (len(asked), len(of_placebos)) == (4 * 8 + 3 * 8, 3 * 8)
     assert {prompt.condition for prompt in of_placebos} == {Condition.C1_TRUE, Condition.C1_FALSE}
     assert {prompt.factors.answer_order for prompt in of_placebos} == {"yes_first", "no_first"}
+
+
+ANY_PROMPT = [(ITEM, {"template": name}) for name, _ in TEMPLATES] + [
+    (CONFLICT, {"roles": r}) for r in ("2->1", "1->2")
+]
+
+
+@pytest.mark.parametrize(("item", "asked"), ANY_PROMPT)
+@pytest.mark.parametrize("order", ["yes_first", "no_first"])
+def test_the_turn_behind_a_reply_repeats_the_answers_of_its_prompt_in_their_order(item, asked, order):
+    section = DialDeferSection(benchmarks=({"dataset": "pocket"},))
+    form = "json" if (asked.get("template", "v1"), "json") in TEMPLATES else "one_token"
+    for condition in Condition:
+        prompt = render(item, condition, answer_form=form, answer_order=order, **asked)
+        _, first, second, alone = section.symbol_question(prompt).splitlines()
+        places = [text(prompt).rfind(answer) for answer in (first.removeprefix("1. "), second.removeprefix("2. "))]
+        assert 0 < places[0] < places[1], text(prompt)
+        assert alone == "Answer with 1 or 2 alone."

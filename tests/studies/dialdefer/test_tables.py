@@ -21,7 +21,6 @@ import pandas as pd
 import pytest
 
 from eval.estimates.estimate import Drawing
-from eval.report.tables import Cell
 from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import reversal_table
 from studies.dialdefer.tables import (
@@ -118,14 +117,11 @@ EXCEPTIONS = {
 HEADS = shipped_yaml(Path(__file__).with_name("paper_columns.yaml"))
 
 
-Key = tuple[str, str, str, str]  # table, model, dataset, arm
-
-
 @cache
 def ours():
     """Every line of Tables 2, 5 and 20 to 23 as the product computes it, under the names of the golden columns."""
     rows = paper_frame()
-    computed: dict[Key, dict[str, Cell]] = {}
+    computed = {}
     for (model, dataset), line in lines(domain_table(rows), "model", "dataset").items():
         computed["20", model, dataset, ""] = {name: line[column] for name, column in HEADS["20"].items()}
     for (model,), line in lines(summary_table(rows), "model").items():

@@ -4,7 +4,6 @@ import gzip
 import json
 import math
 import random
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from studies.dialdefer.quantities import pair_of
 from studies.dialdefer.records import Condition
 from studies.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from tests.made.made_runs import made_items, make_run, say
-from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, Row, by_key, only, scored, scores_of, verdict_rows, write
+from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, by_key, only, scored, scores_of, verdict_rows, write
 from tests.made.places import ROOT
 
 ACC = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
@@ -56,7 +55,7 @@ def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_
 
 
 def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(tmp_path):
-    rows: list[Row] = [{**row, "response": "not\nlooked, at"} for row in verdict_rows("bbq", wrong={})]
+    rows = [{**row, "response": "not\nlooked, at"} for row in verdict_rows("bbq", wrong={})]
     rows[0] |= {"choice": None, "response": reply(2)}
     rows[4] |= {"choice": None, "response": None}
     path = write(tmp_path / "v.csv", rows)
@@ -104,7 +103,7 @@ def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path
             return {"text": "", "finish_reason": "error: out of memory"}
         return say(draw.choice([1, 1, 2, 2, "I think 1", "no idea"]))
 
-    conditions: dict[str, Any] = {"none": tuple(Condition), "honest": tuple(Condition), "dehumanizing": C2_ONLY}
+    conditions = {"none": tuple(Condition), "honest": tuple(Condition), "dehumanizing": C2_ONLY}
     items = [*made_items("bbq", 40), *made_items("gpqa", 30)]
     path = make_run(tmp_path, answer, items=items, arms=tuple(conditions), conditions=conditions)
     rows = []
@@ -148,7 +147,7 @@ def refused(folder, content, name="v.jsonl"):
     return refusal(folder / name)
 
 
-BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
+BAD_FIELDS = [
     *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, True, math.nan)),
     ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
     ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
@@ -171,20 +170,7 @@ def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path, pla
     assert refused(tmp_path, rows, place.partition(":")[0]).startswith(f"{place}: field 'condition' is 'c3'")
 
 
-LINE = json.dumps(verdict_rows("bbq", 1)[0])
 HEADER = "model,dataset,item_id,condition,choice"
-BAD_LINES: list[tuple[str, bytes, str]] = [
-    ("v.jsonl", b"{half a li", "is no JSON object (Expecting property name enclosed in double quotes"),
-    ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line)"),
-    ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
-    ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
-]
-
-
-@pytest.mark.parametrize(("name", "line", "problem"), BAD_LINES)
-def test_a_line_that_cannot_be_read_is_named(tmp_path, name, line, problem):
-    first = LINE if name == "v.jsonl" else HEADER
-    assert refused(tmp_path, first.encode() + b"\n" + line, name).startswith(f"{name}:2: {problem}")
 
 
 def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are_refused(tmp_path):

@@ -12,8 +12,6 @@ from studies.framing.options import FramingOptions
 from studies.framing.verdict_files import load_answers
 from tests.made.made_verdicts import write
 
-Scores = dict[tuple[str, str], float]
-
 
 def scores_of(path, *words):
     """(framing, measure) → its value over all groups."""
@@ -140,6 +138,9 @@ def test_a_word_that_is_no_answer_and_answers_that_are_one_are_refused(tmp_path)
         (asked("yes|no", "yes", "no", dataset="(all)"), r"field 'dataset' is '\(all\)', and names in brackets"),
         (asked("yes|no", "yes", "no", case="\ud800"), "field 'case' holds half a surrogate pair"),
         (asked({"a": 1}, "1", "1"), "field 'answers' must be a text, found dict"),
+        (asked("yes|no", "yes", "no", order="back"), "given, swapped"),
+        ([{**row, "framing": "placebo 3"} for row in asked("yes|no", "yes", "no")], "number placebos from 1"),
+        (asked("1|2|3", "1", "2", order="swapped"), "one order"),
     ]:
         with pytest.raises(DataError, match=problem):
             load_answers([write(tmp_path / "v.jsonl", rows)])

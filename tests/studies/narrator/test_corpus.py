@@ -11,7 +11,7 @@ from studies.narrator.corpus import CALM, REASONS, facts_of, subset
 from studies.narrator.names import RENAMED
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.splits import check_no_shared_pages, split_by_page
-from tests.made.convokit_dump import QUARREL, Row, facts, talk, write_dump
+from tests.made.convokit_dump import QUARREL, facts, talk, write_dump
 
 
 def read(folder, **talks):
@@ -27,7 +27,7 @@ def two_turns(attack=-1, **last):
 
 
 # Reason → the utterances of conversation "k" and what its meta says of an attack.
-DROPPED: dict[str, tuple[list[Row], int | None]] = {
+DROPPED = {
     "no comment (section header alone, or nothing)": (two_turns()[:1], True),
     CALM: (two_turns(None), False),
     "said to escalate, but no comment is marked as the attack": (two_turns(None), True),

@@ -3,7 +3,6 @@
 import pytest
 
 from eval.annotation.command import main
-from eval.annotation.tasks import Task
 from evenhand.errors import DataError
 from studies.pluraleval import annotation
 from studies.pluraleval.build_references import build
@@ -19,7 +18,7 @@ def references(root, monkeypatch, name, judge=perfect):
 
 def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path, monkeypatch):
     responses, judged = both_runs(tmp_path, monkeypatch, model(sycophant), "made")
-    tasks: dict[str, Task] = {task.name: task for task in annotation.tasks(judged)}
+    tasks = {task.name: task for task in annotation.tasks(judged)}
     for item in tasks["matches"].items:
         assert [heading for heading, _ in item.texts] == ["Response", "Opinion"]
         response, opinion = (text for _, text in item.texts)

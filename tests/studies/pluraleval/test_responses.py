@@ -110,7 +110,8 @@ def test_a_list_within_a_response_begins_no_new_one():
             "**1. Grave**\nLife.\n\n**2. Plain**\nNone.\n\n**3. Funny**\n42. Next, please.",
             ["Life.", "None.", "42. Next, please."],
         ),
-        ("- Yes, because\n  - it's cheap\n  - it's fun\n- No", ["Yes, because - it's cheap - it's fun", "No"]),
+        ("- Yes, because\n  - it's cheap\n  - it's fun\n- No", ["Yes, because it's cheap it's fun", "No"]),
+        ("1. *Never* give up, a*b.\n2. __Do__ it.", ["Never give up, a*b.", "Do it."]),
     ],
 )
 def test_numbers_and_bullets_within_a_response_are_part_of_it(text, responses):
