@@ -243,8 +243,8 @@ def report_tables(results: Results) -> list[TableSpec]:
         for name, judge in {} if results.is_before_after and results.change_rows else judges.items():
             of_models.setdefault(first_model(judge.config, judge.path) if judge.plan else name, name)
         if len(of_models) > 1:
-            agreed = items.agreement([*of_models.values()], flips)
-            made += items.agreement_tables(agreed) if len(agreed.flipped) else []
+            counts, note = items.agreement([*of_models.values()], flips)
+            made += items.agreement_tables([*of_models.values()], counts, note) if counts["items"]["total"] else []
         strata = items.alignments(judges, **options)
         made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
     return made

@@ -121,8 +121,9 @@ def panel_of(
         replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNPARSED) if v.choice is None else v.choice
         margins[place] = np.nan if v.margin is None else v.margin
         hashes[place[:2]] = v.prompt.prompt_hash
-    read = [v for v in verdicts if v.margin is not None]
-    p_answers = [[answer_probability(v.reply) for v in read if v.condition.is_dialogue == f] for f in (False, True)]
+    margins_read = ((v.condition.is_dialogue, answer_probability(v.reply)) for v in verdicts if v.margin is not None)
+    known = [(is_dialogue, p) for is_dialogue, p in margins_read if p is not None]
+    p_answers = [[p for is_dialogue, p in known if is_dialogue == framing] for framing in (False, True)]
     return Panel(
         benchmark=benchmark,
         dataset=dataset,

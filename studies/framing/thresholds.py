@@ -142,7 +142,7 @@ def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:
 
 def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:
     """Grids under a threshold for each framing and order, fitted on the items of other folds."""
-    fold_of = folds_of(run.clustered_plan)
+    fold_of = folds_of(run.plan)
     folds = {name: np.array([fold_of[name, item] for item in grid.items]) for name, grid in grids.items()}
     by_fold = np.stack(
         [
