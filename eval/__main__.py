@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from eval.harness_logs import with_logs_read
 from eval.options import Options, Verb, verb_options
-from eval.runs import is_verdict_file, runs_by_study
+from eval.runs import is_data_file, runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 
@@ -33,7 +33,7 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
         options = with_mapped(options)
     else:
         options = replace(options, sources=tuple(with_logs_read(options.sources)))
-    if options.are_files and not all(map(is_verdict_file, options.sources)):
+    if options.are_files and not all(map(is_data_file, options.sources)):
         raise DataError(f"{verb} runs and files of verdicts apart: they were not asked alike")
     if options.are_files and not options.out:
         raise DataError("files of verdicts need --out DIR")

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.runs import is_verdict_file
+from eval.runs import is_data_file
 from evenhand.files import shipped_yaml
 from evenhand.item_files import HUB, downloaded
 from evenhand.registry import STUDIES, load_part
@@ -56,7 +56,7 @@ class Options:
     @property
     def are_files(self) -> bool:
         """Whether the sources are files of verdicts."""
-        return any(map(is_verdict_file, self.sources))
+        return any(map(is_data_file, self.sources))
 
     @property
     def is_before_after(self) -> bool:

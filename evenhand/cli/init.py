@@ -24,8 +24,8 @@ FEW = 6  # values of a column that names an answer
 # Columns as publishers call them, in lower case and without what is no letter or number, the likeliest first
 QUESTIONS = ["question", "prompt", "query", "instruction", "problem", "statement", "claim", "post", "input", "text"]
 CORRECT = ("correctanswer", "bestanswer", "rightanswer", "correct", "answer")
-LABELS = ("label", "gold", "target", "answerkey", "answeridx", *CORRECT)
-LABELS += ("betterresponseid", "winner", "preference", "better")
+PREFERENCES = ("betterresponseid", "winner", "preference", "better")
+LABELS = ("label", "gold", "target", "answerkey", "answeridx", *CORRECT, *PREFERENCES)
 INCORRECT = ("incorrectanswer", "bestincorrectanswer", "wronganswer", "incorrect", "wrong", "falseanswer")
 STEMS = ("response", "answer", "output", "completion", "summary", "text", "")
 PAIRS = (*((stem + a, stem + b) for stem in STEMS for a, b in ("ab", "12", "01")), ("chosen", "rejected"))

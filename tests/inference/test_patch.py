@@ -162,7 +162,7 @@ def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere():
         check_switches_thinking(Template("reasoning"))
     for keys, words in (
         ({"verdict": "margin", "patch": {"thinking": True}}, "a thought comes before the answer"),
-        ({"chat_template": False, "patch": {"thinking": False}}, "without a chat template"),
+        ({"chat_template": False, "patch": {"thinking": False}}, "has no chat template"),
     ):
         with pytest.raises(ConfigError, match=words):
             sampling_config({**POCKET, **keys})
@@ -241,5 +241,5 @@ def test_a_server_of_vllm_alone_is_told_to_think():
     (prompt, *_) = config.units().units[0].next_prompts({})
     body = request_body(config, ServerFacts(is_vllm=True, answers=None), prompt)
     assert body["chat_template_kwargs"]["enable_thinking"] is True
-    with pytest.raises(ConfigError, match="vLLM servers alone"):
+    with pytest.raises(ConfigError, match="is for vLLM servers"):
         request_body(config, ServerFacts(is_vllm=False, answers=None), prompt)

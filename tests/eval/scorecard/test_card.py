@@ -85,6 +85,23 @@ def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their
         scored(base, f"base + honest={run(tmp_path, 'sft', SFT, arms=tuple(counts))}", draws=20)
 
 
+def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path):
+    variants = {"variants": [{}, {"answer_order": "no_first"}]}
+    base = run(
+        tmp_path,
+        "before",
+        BASE,
+        arms=("none", "honest"),
+        is_asked=lambda p: (p.factors.arm, p.factors.answer_order) != ("honest", "no_first"),
+        **variants,
+    )
+    arm = run(tmp_path, "sft", SFT, arms=("none", "honest"), **variants)
+    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft", "sft + honest"]
+    rows = scored(base, f"sft={arm}", draws=20)
+    kinds = {"base": "base", "sft": "trained", "base + honest": "patch", "sft + honest": "trained"}
+    assert {name: row["kind"] for name, row in rows.items()} == kinds
+
+
 HUNDRED = made_items("bbq", 100)
 
 
@@ -224,7 +241,7 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path, capsys):
     row = scored(base, "--calibrated", file, draws=50)["calibrated"]
     assert [row[key] for key in ("kind", "acc", MAIN, "change_acc")] == ["calibrated", 100, 0, 50]
     assert "c1: +3.000 nats" in printed(capsys)
-    with pytest.raises(DataError, match="were checked against run before-0000, not train-0000"):
+    with pytest.raises(DataError, match="are for run before-0000, not train-0000"):
         scored(train, "--calibrated", file)
     assert scored(base)["threshold"][MAIN] == 0  # and free rules stand on a card without any arm
     with pytest.raises(DataError, match="is the only row; name at least one ARM_RUN"):
