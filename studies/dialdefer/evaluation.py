@@ -272,7 +272,8 @@ def kind_of(given: Answer) -> str:
 
 def judge_of(results: Results, row: Row) -> JudgedRun:
     """A row's judge."""
-    return next(judge for judge in results.judges.values() if (judge.name, judge.judge) == (row.run, row.model))
+    judges: Mapping[str, JudgedRun] = results.judges
+    return next(judge for judge in judges.values() if (judge.name, judge.judge) == (row.run, row.model))
 
 
 def in_orders(row: Row, frame: pd.DataFrame) -> tuple[Row | None, Row | None]:

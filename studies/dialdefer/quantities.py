@@ -150,8 +150,8 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
 
         def side_of(panel: Panel, n_errors: int) -> Observed:
             earned, counted = columns(kind, panel, denominator)
-            facts = {"n_errors": n_errors, "fitted": panel.fitted}
-            return Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted, **facts)
+            facts: dict[str, Any] = {"dataset": panel.dataset, "units": panel.item_ids, "fitted": panel.fitted}
+            return Observed(earned=earned, counted=counted, n_errors=n_errors, **facts)
 
         side = side_of(panel, n if kind == "verdicts" else 0)
         is_unparsed = any((each.replies == UNPARSED).any() for each in (panel, *panel.by_order))
@@ -225,4 +225,4 @@ def pair_of(
     check_same_items(f"{first[0].dataset}, arm {first[0].factors.arm}, before against after", first[0], second[0])
     sides = observed(kind, [*first, *second], denominator)
     joined = [beside(side) for side in (sides[: len(first)], sides[len(first) :]) if side]
-    return [paired(*joined, drawing)] if joined else []
+    return [paired(joined[0], joined[1], drawing)] if joined else []
