@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.calibration import DDS, Fit, check_alike, fits_of, thresholds, write_fits
+from eval.calibration import DDS, Fit, check_alike, fits_of, sharing_a_prompt, thresholds, write_fits
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
 from eval.scorecard.rules import (
@@ -45,9 +45,7 @@ def calibrate(train: JudgedRun, test: JudgedRun, objective: str = DDS, *, is_poo
     ids = [{(p.benchmark, p.dataset, item) for p in panels for item in p.item_ids} for panels in (of_train, of_test)]
     if shared := sorted(item for _, _, item in ids[0] & ids[1]):
         raise DataError(f"{named(shared)} been fitted on and would be scored; fit thresholds on the train split")
-    hashes = np.concatenate([p.hashes.ravel() for p in of_train])
-    same = [p.item_ids[i] for p in of_test for i in np.flatnonzero(np.isin(p.hashes, hashes[hashes != ""]).any(1))]
-    if same:
+    if same := sharing_a_prompt(train, test):
         raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
     if is_pooled:
         return [each for name in applied for each in fit(of_train, objective, name)]

@@ -216,7 +216,6 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
         clusters=tuple(clusters),
         replies=replies,
         margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any
-        hashes=np.broadcast_to(np.array("", dtype="<U16"), shape[:2]),
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from eval.__main__ import calibrate_main as main
 from eval.calibration import thresholds
 from eval.results import read_run
+from eval.runs import PlannedPrompt
 from evenhand.errors import DataError
 from studies.dialdefer.calibrate import calibrate, cross_fitted, with_thresholds
 from studies.dialdefer.evaluation import EVALUATION
@@ -64,11 +65,6 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
             margin_panel(TEST.margins[:, :, 0], ids=[*TRAIN.item_ids[:7], *TEST.item_ids[7:]]),
             r"7 items \(train-000, .*, \.\.\.\) have been fitted on and would be scored",
         ),
-        (
-            replace(TRAIN, hashes=np.full((400, 4), "a" * 16)),
-            replace(TEST, hashes=np.array([["a" * 16 if i == 5 else "b" * 16] * 4 for i in range(300)])),
-            r"1 item \(test-005\) has a prompt that thresholds are fitted on",
-        ),
         (made_panel(TRAIN.replies, ids=TRAIN.item_ids), TEST, "c1, c2: no margins to fit on"),
         (pair(arm="honest")[0], TEST, "no untreated arm"),
     ],
@@ -76,6 +72,17 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
 def test_what_thresholds_cannot_be_carried_over_to_is_refused(train, test, message):
     with pytest.raises(DataError, match=message):
         calibrated(train, test)
+
+
+def planned(prompt_hash, item):
+    return PlannedPrompt(prompt_hash=prompt_hash, item_id=item, dataset="bbq", condition="c1_true", factors=())
+
+
+def test_items_that_share_a_prompt_under_another_id_are_refused():
+    plans = [[planned("a", item), planned(item, item)] for item in ("x", "y")]
+    train, test = (replace(made_judge(panel), plan=plan) for panel, plan in zip((TRAIN, TEST), plans, strict=True))
+    with pytest.raises(DataError, match=r"1 item \(y\) has a prompt that thresholds are fitted on"):
+        calibrate(train, test)
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
