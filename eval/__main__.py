@@ -43,6 +43,8 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
             raise DataError(f"{word}: is about several runs, and here it would do nothing; leave it out")
     if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
         raise DataError("--out takes one run; without it each run's scores go into RUN/scores")
+    if options.junit and not options.fail_if:
+        raise DataError("--junit writes the conditions of --fail-if: give one, or leave it out")
     for text in options.fail_if:
         from eval.publishing import condition
 

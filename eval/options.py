@@ -39,6 +39,7 @@ class Options:
     mapping_keys: tuple[str, ...] = ()  # key=value
     fail_if: tuple[str, ...] = ()  # as eval.publishing.condition reads them
     report_to: tuple[str, ...] = ()
+    junit: Path | None = None  # where the conditions are written as test cases
     card: Path | None = None  # README.md of a model
     arms: tuple[str, ...] = ()  # [NAME=]RUN
     references: tuple[str, ...] = ()  # arms that the others are also compared with

@@ -55,10 +55,10 @@ class Plot:
 
 
 @contextmanager
-def new_figure(heading: str, height: float, width: float = WIDTH) -> Iterator[tuple[Any, Any]]:
+def new_figure(heading: str, height: float) -> Iterator[tuple[Any, Any]]:
     """(figure, its axes), in inches, in the look of all figures; its title is broken into lines rather than cut off."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(width, height))  # pyplot would keep every figure until it is closed
+        figure = Figure(figsize=(WIDTH, height))  # pyplot would keep every figure until it is closed
         yield figure, figure.subplots()
         lines = textwrap.wrap(heading, LONGEST_TITLE, break_long_words=True)
         figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
@@ -99,14 +99,7 @@ def for_page(svg: str) -> str:
 
 
 def interval_plot(
-    name: str,
-    heading: str,
-    frame: pd.DataFrame,
-    x_label: str,
-    *,
-    digits: int = 1,
-    zero: float | None = 0,
-    is_joined: bool = False,
+    name: str, heading: str, frame: pd.DataFrame, x_label: str, *, zero: float | None = 0, is_joined: bool = False
 ) -> Plot:
     """Values with their 95 % intervals, a line a label, marks of a series beside each other.
 
@@ -142,15 +135,15 @@ def interval_plot(
             handles, names = axes.get_legend_handles_labels()
             marks = dict(zip(names, handles, strict=True))  # a mark for each series
             figure.legend(marks.values(), marks, loc="outside lower center", ncols=min(3, len(marks)))
-    words = "; ".join(mark_words(row, digits) for row in frame.itertuples())
+    words = "; ".join(mark_words(row) for row in frame.itertuples())
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
 
 
-def mark_words(row: Any, digits: int) -> str:
+def mark_words(row: Any) -> str:
     """A mark of interval_plot in words."""
     name = " ".join(filter(None, [row.label, row.series]))
-    floor = "" if is_unknown(row.floor_low) else f", floor {interval(row.floor_low, row.floor_high, digits)}"
-    return f"{name} {signed(row.value, digits)} {interval(row.low, row.high, digits)}{floor}"
+    floor = "" if is_unknown(row.floor_low) else f", floor {interval(row.floor_low, row.floor_high)}"
+    return f"{name} {signed(row.value)} {interval(row.low, row.high)}{floor}"
 
 
 def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, str]) -> Plot:
