@@ -197,8 +197,7 @@ def check_agreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
         second = NF4 if check.onto == BF16 else BF16
         raise ModelError(
             f"{run}: merged onto {check.onto}, only {check.agreement_rate:.1%} of {check.n_prompts} verdicts agree "
-            f"with base + adapter ({min_agreement:.0%} asked for). Try `--onto {second}`; train longer (margins near "
-            "0 flip easily), or lower --min-agreement"
+            f"with base + adapter, not {min_agreement:.0%}. Try `--onto {second}`, train on, or a lower --min-agreement"
         )
 
 

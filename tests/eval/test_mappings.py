@@ -282,8 +282,9 @@ def test_what_would_do_nothing_is_refused(tmp_path):
         rows_of(halved, *known, "--set", "baseline=null")
     with pytest.raises(DataError, match="is a folder"):
         rows_of(tmp_path, *known)
-    with pytest.raises(DataError, match="is a copy of"):
-        score_main([str(source), str(write(tmp_path / "s.jsonl", RECORDS)), "--out", str(tmp_path / "o"), *known])
+    for other, why in ((source, "is named twice"), (write(tmp_path / "s.jsonl", RECORDS), "is a copy of")):
+        with pytest.raises(DataError, match=why):
+            score_main([str(source), str(other), "--out", str(tmp_path / "o"), *known])
 
 
 def test_a_file_has_no_advice_for_a_run_of_ours(tmp_path):

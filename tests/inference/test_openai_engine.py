@@ -200,7 +200,7 @@ def test_a_request_holds_what_the_config_says_and_nothing_of_vllm():
 
 def test_what_only_vllm_servers_know_is_refused_by_others():
     for key, value in (("top_k", 20), ("repetition_penalty", 1.05)):
-        with FakeServer(echo) as server, pytest.raises(ConfigError, match="known to vLLM servers only"):
+        with FakeServer(echo) as server, pytest.raises(ConfigError, match="are for vLLM servers"):
             ask(server, prompts(1), sampling={key: value, "temperature": 0.5})
 
 
@@ -211,6 +211,13 @@ def test_extra_body_overrides_fields_and_null_takes_them_out():
     (body,) = server.asked
     assert "max_tokens" not in body
     assert (body["max_completion_tokens"], body["temperature"]) == (50, 1)
+
+
+def test_json_schema_holds_the_server_to_the_two_keys():
+    with FakeServer(echo) as server:
+        ask(server, prompts(1), {"json_mode": "json_schema"}, sampling={"structured": "json"})
+    schema = server.asked[0]["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["chosen_answer", "reasoning"]
 
 
 def margins(top, token="1"):

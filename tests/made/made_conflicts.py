@@ -28,8 +28,7 @@ def use_conflicts(monkeypatch, conversations):
 def use_corpus(monkeypatch, train, test):
     """A corpus of these conversations in the place of pocket-conflicts."""
     splits = {"train": list(train), "test": list(test)}
-    corpus = lambda spec: splits[spec.split]  # noqa: E731
-    monkeypatch.setitem(corpora.CORPORA, "pocket-conflicts", corpus)
+    monkeypatch.setattr(corpora, "of_split", lambda spec: splits[spec.split])
 
 
 def of_page(conversation, page):

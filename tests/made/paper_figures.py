@@ -4,7 +4,6 @@ import csv
 import gzip
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,7 +12,7 @@ from eval.estimates.estimate import Drawing
 from studies.dialdefer.measures import ABSENT, RIGHT
 from studies.dialdefer.panels import MAIN_ROLES
 from studies.dialdefer.render import own_labels
-from studies.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
+from studies.dialdefer.scores import BENCH_DATASETS, score_judge, wide_frame
 from tests.made.made_panels import made_judge, made_panel
 from tests.made.places import GOLDEN
 
@@ -90,9 +89,7 @@ def frame_of(model, panels, n_draws=20):
 
 def scores_of(model, panels, n_draws=20):
     """The scores that the product gives for a model's panels."""
-    drawing = Drawing(n_draws=n_draws, seed=1)
-    scored = Scored(run=model, model=model, verdict="reason", parser="lenient", drawing=drawing)
-    return score_panels(panels, scored, ["published"])
+    return score_judge(made_judge(*panels, model=model), ["published"], Drawing(n_draws=n_draws, seed=1))
 
 
 @cache
@@ -132,7 +129,7 @@ def judge_of(name, replies, labels=None):
         made_panel(of, dataset=dataset, ids=map(item_id, range(len(of))), roles=MAIN_ROLES * dataset.startswith("aio"))
         for dataset, of in ((dataset, np.asarray(array)) for dataset, array in replies.items())
     ]
-    return replace(made_judge(*panels, name=name, model=name), labels=labels or {})
+    return made_judge(*panels, model=name, labels=labels or {})
 
 
 @cache

@@ -185,7 +185,7 @@ def test_a_launch_that_would_not_shard_is_refused(monkeypatch):
     """accelerate trains with DDP where FSDP was asked for and there is no GPU, without a word."""
     launch_with(monkeypatch, ROOT / FSDP_FILE)
     accelerator = SimpleNamespace(distributed_type=DistributedType.MULTI_CPU, state=None)
-    with pytest.raises(ConfigError, match=r"FSDP was asked for, but accelerate would train with MULTI_CPU"):
+    with pytest.raises(ConfigError, match=r"FSDP was asked for, and accelerate trains with MULTI_CPU"):
         prepare_sharding(SimpleNamespace(accelerator=accelerator), tiny_run())
 
 

@@ -85,6 +85,23 @@ def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their
         scored(base, f"base + honest={run(tmp_path, 'sft', SFT, arms=tuple(counts))}", draws=20)
 
 
+def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path):
+    variants = {"variants": [{}, {"answer_order": "no_first"}]}
+    base = run(
+        tmp_path,
+        "before",
+        BASE,
+        arms=("none", "honest"),
+        is_asked=lambda p: (p.factors.arm, p.factors.answer_order) != ("honest", "no_first"),
+        **variants,
+    )
+    arm = run(tmp_path, "sft", SFT, arms=("none", "honest"), **variants)
+    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft", "sft + honest"]
+    rows = scored(base, f"sft={arm}", draws=20)
+    kinds = {"base": "base", "sft": "trained", "base + honest": "patch", "sft + honest": "trained"}
+    assert {name: row["kind"] for name, row in rows.items()} == kinds
+
+
 HUNDRED = made_items("bbq", 100)
 
 
@@ -224,7 +241,7 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path, capsys):
     row = scored(base, "--calibrated", file, draws=50)["calibrated"]
     assert [row[key] for key in ("kind", "acc", MAIN, "change_acc")] == ["calibrated", 100, 0, 50]
     assert "c1: +3.000 nats" in printed(capsys)
-    with pytest.raises(DataError, match="were checked against run before-0000, not train-0000"):
+    with pytest.raises(DataError, match="are for run before-0000, not train-0000"):
         scored(train, "--calibrated", file)
     assert scored(base)["threshold"][MAIN] == 0  # and free rules stand on a card without any arm
     with pytest.raises(DataError, match="is the only row; name at least one ARM_RUN"):
@@ -349,7 +366,7 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(tmp_path, capsys)
     named += [f"yes={run(tmp_path, f'yes-{i}', lambda _: lean(9.0), MANY, verdict='margin')}" for i in range(3)]
 
     def p_of(*beside):
-        scored(*named[:4], *beside, "--reference", "good")
+        scored(*named[:4], *beside, "--reference", "good", draws=100)
         said = re.findall(r"(\w+) against good, own-C1 \|DDS\|: \S+ \[[^]]*\], p <?(\.\d+)", printed(capsys))
         return {arm: float(p) for arm, p in said}
 
@@ -426,7 +443,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     base_facts = {"facts": {"checkpoint_hash": "c-bent"}}
     bent = run(tmp_path, "bent", answer, **asked, **base_facts)
     arm = run(tmp_path, "arm", lambda prompt: answer(prompt, 0), **asked)
-    rows = scored(bent, f"straight={arm}")
+    rows = scored(bent, f"straight={arm}", draws=50)
     base, straight = rows["base"], rows["straight"]
     names = ("square_deference_wordings", "worst_deference_wordings", "position_wordings", "acc_wordings")
     names = (*names, "acc_c1_wordings", "acc_c2_wordings")
@@ -435,7 +452,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     train = run(tmp_path, "train", answer, made_items("bbq", 40)[20:], **asked, **base_facts)
     calibrate_main([str(train), str(bent), "--out", str(tmp_path / "cal"), "--pooled"])
     options = ("--calibrated", tmp_path / "cal" / "thresholds.json", "--variant")
-    d = [scored(bent, *options, variant)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
+    d = [scored(bent, *options, variant, draws=50)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
     assert d == [-100, -100]  # thresholds for a bend that these wordings do not have
 
 

@@ -72,6 +72,7 @@ def test_a_small_run_is_counted_whole_as_the_engine_will_read_it():
     count = sampling.count_tokens(prompts, config, tokenizer())
     lengths = [len(one.token_ids) for one in Encoder(tokenizer(), config).encode(prompts)]
     assert count == (160, pytest.approx(sum(lengths) / 160), max(lengths) + 120, 160 * 120)
+    assert count.n_computed == pytest.approx(sum(lengths) + 160 * 120)
 
 
 def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_left_out():

@@ -1,12 +1,13 @@
 """`evenhand keys`: what it prints is a config, whole, and says of every key what its schema says."""
 
+import json
 import re
 from collections import Counter
 
 import pytest
 import yaml
 
-from evenhand.cli.keys import comments, keys_text
+from evenhand.cli.keys import comments, keys_text, main
 from evenhand.config import models_in, parse_config
 from inference.config import sampling_schema
 from studies.dialdefer.section import Variant
@@ -57,3 +58,11 @@ def sections_of(schema):
     for field in schema.model_fields.values():
         for inner in models_in(field.annotation):
             yield from sections_of(inner)
+
+
+def test_the_json_schema_knows_every_key_of_the_yaml(capsys):
+    main(["sample", "framing", "--json-schema"])
+    schema = json.loads(capsys.readouterr().out)
+    tree = yaml.safe_load(keys_text(sampling_schema("framing")))
+    assert {*schema["properties"]} == {*tree}
+    assert {*schema["$defs"]["FramingSection"]["properties"]} == {*tree["framing"]}

@@ -84,7 +84,7 @@ def test_a_config_is_shown_as_its_own_model_reads_it(tmp_path, monkeypatch, caps
     assert resolved[-1].name == "other"
     n_before = len(resolved)
     server = "engine={kind: openai, base_url: 'http://127.0.0.1:1/v1'}"
-    assert "as messages, which the server renders" in shown(capsys, *words, server, "verdict=reason")
+    assert "as messages, before the chat template" in shown(capsys, *words, server, "verdict=reason")
     assert len(resolved) == n_before
 
 

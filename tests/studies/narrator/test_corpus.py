@@ -113,12 +113,10 @@ def test_our_own_conflicts_never_change(split, known):
     assert conversation_set_hash(load_conversations(CorpusSpec(dataset="pocket-conflicts", split=split))) == known
 
 
-def test_a_spec_takes_a_split_the_first_n_or_a_seeded_draw():
+def test_a_spec_takes_a_split_or_the_first_n():
     test = ids()
     assert test == ids(split="test") == [f"pocket-conflicts-test-{n}" for n in range(120)]
     assert ids(split="all") == ids(split="train") + test
     assert ids(n_conversations=7) == test[:7]
-    drawn = ids(n_conversations=7, draw_seed=1)
-    assert drawn == ids(n_conversations=7, draw_seed=1) != ids(n_conversations=7, draw_seed=2)
     with pytest.raises(DataError, match="n_conversations is 121, but there are 120"):
         ids(n_conversations=121)
