@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,33 @@ from training.config import parse_training_config
 NAMES = ["README.md", "items.jsonl", "study.yaml", "training.yaml"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_file_is_overwritten_and_then_none_is_written(tmp_path, name):
-    (tmp_path / name).write_text("mine")
-    with pytest.raises(ConfigError, match=f"already holds {name};"):
-        main([str(tmp_path)])
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "mine")]
-    with pytest.raises(ConfigError, match=f"{name}: cannot be made"):
-        main([str(tmp_path / name)])
+def test_the_folder_is_made_whole_or_not_at_all(tmp_path, monkeypatch):
+    copyfile, n_copied = shutil.copyfile, []
+
+    def killed(*places):
+        n_copied.append(copyfile(*places))
+        if len(n_copied) == 2:
+            raise KeyboardInterrupt
+
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(shutil, "copyfile", killed)
+    with pytest.raises(KeyboardInterrupt):
+        main([str(tmp_path / "empty")])
+    monkeypatch.undo()
+    assert [(file.name, [*file.iterdir()]) for file in tmp_path.iterdir()] == [("empty", [])]
+    main([str(tmp_path / "empty")])
+    assert sorted(file.name for file in (tmp_path / "empty").iterdir()) == NAMES
+
+
+def test_a_folder_with_a_file_the_current_one_and_a_file_are_refused_and_stay(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").write_text("mine")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for folder, problem in {"mine": "is there already", "here": "is there already", "mine/notes": "cannot be"}.items():
+        with pytest.raises(ConfigError, match=problem):
+            main([str(tmp_path / folder)])
+    assert sorted(file.name for file in tmp_path.rglob("*")) == ["here", "mine", "notes"]
 
 
 def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(tmp_path, monkeypatch):
@@ -69,5 +89,5 @@ def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_item
     text = items[0][asked.pop()] if asked else items[0]["input"]
     text = text["stem"] if isinstance(text, dict) else text
     assert text in prompts[0][0].messages[-1].content
-    with pytest.raises(ConfigError, match=r"already holds study\.yaml"):
+    with pytest.raises(ConfigError, match="new: is there already"):
         main(["new", "--items", name])
