@@ -1,6 +1,6 @@
 """How DialDefer's runs and files are scored, compared, reported and put on a scorecard; see eval.results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from studies.dialdefer.panels import BOTH_ORDERS, JudgedRun, judged, setting_pan
 from studies.dialdefer.quantities import claims_of
 from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
-from studies.dialdefer.verdict_files import LAYOUT, load_external, misspelt
+from studies.dialdefer.verdict_files import LAYOUT, load_external
 
 READINGS = ["judge", "condition", "read", "share", "n"]
 MOST_JUDGES = 6  # in one figure of intervals
@@ -161,11 +161,7 @@ def plots_of(results: Results) -> list[Any]:
     rows = tables.by_shift(tables.with_orders(scores.shown(frame[frame.is_headline & one_denominator(frame)]), frame))
     of = "deference" if rows.deference_pp.notna().any() else "dds"
     title = "DDS by dataset, mean of both answer orders" if of == "deference" else "DDS by dataset"
-    accepts = [
-        {"label": line["row"].judge, "series": series, "value": value, **ends}
-        for line in results.facts["lines"]
-        for series, value, ends in acceptance_marks(line)
-    ]
+    accepts = [mark for line in results.facts["lines"] for mark in acceptance_marks(line)]
     heading = "Claims accepted, as a statement and from a speaker"
     if all(line["both"] for line in results.facts["lines"]):
         heading += " (mean of both answer orders)"
@@ -192,10 +188,8 @@ def plots_of(results: Results) -> list[Any]:
 
 
 def warnings_of(results: Results) -> list[str]:
-    """What to know of the runs' answers, and of names."""
-    of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
-    names = dict.fromkeys(panel.dataset for judge in results.judges.values() for panel in judge.panels)
-    return [*of_runs, *misspelt(names)]
+    """What to know of the runs' answers."""
+    return [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
 
 
 def left_out(results: Results) -> list[str]:
@@ -249,8 +243,8 @@ def report_tables(results: Results) -> list[TableSpec]:
         for name, judge in {} if results.is_before_after and results.change_rows else judges.items():
             of_models.setdefault(first_model(judge.config, judge.path) if judge.plan else name, name)
         if len(of_models) > 1:
-            agreed = items.agreement([*of_models.values()], flips)
-            made += items.agreement_tables(agreed) if len(agreed.flipped) else []
+            counts, note = items.agreement([*of_models.values()], flips)
+            made += items.agreement_tables([*of_models.values()], counts, note) if counts["items"]["total"] else []
         strata = items.alignments(judges, **options)
         made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
     return made
@@ -278,7 +272,8 @@ def kind_of(given: Answer) -> str:
 
 def judge_of(results: Results, row: Row) -> JudgedRun:
     """A row's judge."""
-    return next(judge for judge in results.judges.values() if (judge.name, judge.judge) == (row.run, row.model))
+    judges: Mapping[str, JudgedRun] = results.judges
+    return next(judge for judge in judges.values() if (judge.name, judge.judge) == (row.run, row.model))
 
 
 def in_orders(row: Row, frame: pd.DataFrame) -> tuple[Row | None, Row | None]:
@@ -295,15 +290,16 @@ def dds_over_orders(row: Row, both: Row | None) -> dict[str, float | None]:
     return {end: getattr(main, f"{measure}{key}_pp") for end, key in ENDS.items()}
 
 
-def acceptance_marks(line: Mapping[str, Any]) -> Iterator[tuple[str, float, dict[str, float | None]]]:
-    """(framing, % of claims accepted, interval) of a line of the facts; the rise is half of DDS, as is its interval."""
-    rates = [line["mean"][f"accept_rate_{framing}"] for framing in ("c1", "c2")]
-    if None not in rates:
-        c1, c2 = (100 * rate for rate in rates)
-        yield "as a statement", c1, {"low": None, "high": None}
-        known = None not in (line["value"], line["low"], line["high"])
-        ends = {end: c2 + (line[end] - line["value"]) / 2 if known else None for end in ("low", "high")}
-        yield "from a speaker", c2, ends
+def acceptance_marks(line: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """% of claims accepted in each framing of a line of the facts; the rise is half of DDS, as is its interval."""
+    c1, c2 = (line["mean"][f"accept_rate_{framing}"] for framing in ("c1", "c2"))
+    if c1 is None or c2 is None:
+        return []
+    known = None not in (line["value"], line["low"], line["high"])
+    ends = {end: 100 * c2 + (line[end] - line["value"]) / 2 if known else None for end in ("low", "high")}
+    statement = {"series": "as a statement", "value": 100 * c1, "low": None, "high": None}
+    marks = (statement, {"series": "from a speaker", "value": 100 * c2, **ends})
+    return [{"label": line["row"].judge, **mark} for mark in marks]
 
 
 def main_changes(results: Results) -> dict[tuple[str, bool], Any]:

@@ -221,7 +221,7 @@ def in_words(variant: PromptVariant) -> str:
 def source_of(name: str) -> str:
     """A dataset's licence, what follows from it for a model, and its citation."""
     if name not in DATASETS:
-        ours = "made by Evenhand's own generator (Apache-2.0)"
+        ours = "Evenhand's own (Apache-2.0)"
         return ours if name == "pocket" else "its licence is not known to Evenhand"
     dataset = DATASETS[name]
     licence = f"licence {dataset.licence}"

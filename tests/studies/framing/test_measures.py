@@ -485,7 +485,7 @@ def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path,
     assert "placebo 1" in (tmp_path / "report" / "report.html").read_text()
 
 
-def test_clusters_are_within_a_dataset_and_of_an_archive_without_them_its_families(tmp_path):
+def test_clusters_are_within_a_dataset_and_a_group_of_one_cluster_has_no_interval(tmp_path):
     """The same ids in two datasets, in twins and in fives."""
     cells = [(name, size, i, f) for name, size in (("A", 2), ("B", 5)) for i in range(100) for f in ("plain", "friend")]
     rows = [
@@ -497,13 +497,12 @@ def test_clusters_are_within_a_dataset_and_of_an_archive_without_them_its_famili
     assert [len({*grid.clusters}) for grid in run.grids.values()] == [50, 20]
     assert is_clustered(run)
     fives = [
-        replace(prompt, cluster=None, factors=(*prompt.factors, ("group", prompt.cluster)))
+        replace(prompt, factors=(*prompt.factors, ("group", prompt.cluster)))
         for prompt in run.plan
         if prompt.dataset == "B"
     ]
-    old = replace(run, plan=fives)
-    assert len({*old.grids["B"].clusters}) == 20
-    of_groups = [block.parts["B"] for block in blocks_of(old) if block.setting["group"] != ALL]
+    blocks = blocks_of(replace(run, plan=fives))
+    of_groups = [block.parts["B"] for block in blocks if block.setting["group"] != ALL]
     assert {len(observed.units) for observed in of_groups} == {1}
     level = Measure(name="level", unit="%", statistic=lambda means: means[..., 0])
     assert estimate(level, [Drawn(observed=of_groups[0], drawing=Drawing(n_draws=9, seed=1))]).low is None
