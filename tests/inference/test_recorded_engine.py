@@ -22,7 +22,7 @@ def sampled(tmp_path, monkeypatch):
     return lambda *words: sample(load_sampling_config(["study.yaml", *words]))
 
 
-def margins(run: Path) -> dict[str, list[dict[str, float]]]:
+def margins(run):
     return {hash_: [dict(c.answer_logprobs) for c in kept] for hash_, kept in read_answers(run).without_errors.items()}
 
 
