@@ -48,8 +48,8 @@ def calibrate(train: JudgedRun, test: JudgedRun, objective: str = DDS, *, is_poo
     if same := sharing_a_prompt(train, test):
         raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
     if is_pooled:
-        return [each for name in applied for each in fit(of_train, objective, name)]
-    return [each for name in fitted if name in applied for each in fit(fitted[name], objective, name)]
+        return [threshold for name in applied for threshold in fit(of_train, objective, name)]
+    return [threshold for name in fitted if name in applied for threshold in fit(fitted[name], objective, name)]
 
 
 def untreated_panels(judge: JudgedRun) -> dict[str, list[Panel]]:

@@ -50,10 +50,10 @@ def read_files(options: Options) -> tuple[dict[str, JudgedRun], list[str], list[
 
 def scores_of(judges: Mapping[str, JudgedRun], options: Options) -> list[Score]:
     """See Evaluation; the judge of a score is its model, which its run's name tells from others."""
-    own, rows = options.of(DialDeferOptions), list[Score]()
+    study_options, rows = options.of(DialDeferOptions), list[Score]()
     for judge in judges.values():
-        is_both = options.verb == "score" and own.unparsed is None and judge.plan
-        denominators = [*DENOMINATORS.values()] if is_both else [own.denominator]
+        is_both = options.verb == "score" and study_options.unparsed is None and judge.plan
+        denominators = [*DENOMINATORS.values()] if is_both else [study_options.denominator]
         rows += scores.score_judge(judge, denominators, options.drawing)
     return rows
 
@@ -79,9 +79,9 @@ judged_differences = partial(differences, mild=("dialdefer.prompts.placebos", "d
 def differences_beside(base: SampledRun, after: SampledRun) -> list[Difference]:
     """In what two models differ of which neither was made from the other: each has its own chat template and may need
     an engine of its own, and what follows from that is not serious."""
-    every, own = judged_differences(base, after), set(rendering_differences(base, after))
-    own |= {d for d in every if d.what.startswith(("engine.", "model."))}
-    return [replace(difference, serious=False) if difference in own else difference for difference in every]
+    differing, rendering = judged_differences(base, after), set(rendering_differences(base, after))
+    rendering |= {d for d in differing if d.what.startswith(("engine.", "model."))}
+    return [replace(difference, serious=False) if difference in rendering else difference for difference in differing]
 
 
 def facts(results: Results) -> dict[str, Any]:
@@ -92,19 +92,19 @@ def facts(results: Results) -> dict[str, Any]:
     )
     lines, moves, drawing = list[dict[str, Any]](), main_changes(results), results.options.drawing
     for row in mains:
-        both, other = in_orders(row, frame)
-        orders, judge = [row, *filter(None, [both and other])], judge_of(results, row)
+        in_both, swapped = in_orders(row, frame)
+        orders, judge = [row, *filter(None, [in_both and swapped])], judge_of(results, row)
         templates = judge.config["dialdefer"]["prompts"].get("placebos", ()) if judge.plan else None
         of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
         lines.append(
             {
                 "row": row,
-                "both": both,
-                "mean": {name: mean_or_none([getattr(it, name) for it in orders]) for name in OVER_ORDERS},
+                "both": in_both,
+                "mean": {name: mean_or_none([getattr(of_order, name) for of_order in orders]) for name in OVER_ORDERS},
                 "asked_both": of_arm.deference_pp.notna().any(),
-                "answer": answer_of(judge.panels, row, both, orders, frame, drawing, templates),
-                "move": moves.get((f"{row.model} ({row.run})", bool(both))),
-                **dds_over_orders(row, both),
+                "answer": answer_of(judge.panels, row, in_both, orders, frame, drawing, templates),
+                "move": moves.get((f"{row.model} ({row.run})", bool(in_both))),
+                **dds_over_orders(row, in_both),
             }
         )
     answers = in_one_family({str(i): line["answer"] for i, line in enumerate(lines)})
@@ -159,8 +159,8 @@ def plots_of(results: Results) -> list[Any]:
 
     frame: pd.DataFrame = results.facts["frame"]
     rows = tables.by_shift(tables.with_orders(scores.shown(frame[frame.is_headline & one_denominator(frame)]), frame))
-    of = "deference" if rows.deference_pp.notna().any() else "dds"
-    title = "DDS by dataset, mean of both answer orders" if of == "deference" else "DDS by dataset"
+    measure = "deference" if rows.deference_pp.notna().any() else "dds"
+    title = "DDS by dataset, mean of both answer orders" if measure == "deference" else "DDS by dataset"
     accepts = [mark for line in results.facts["lines"] for mark in acceptance_marks(line)]
     heading = "Claims accepted, as a statement and from a speaker"
     if all(line["both"] for line in results.facts["lines"]):
@@ -170,12 +170,12 @@ def plots_of(results: Results) -> list[Any]:
         [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)] if accepts else []
     )
     if rows.judge.nunique() <= MOST_JUDGES:
-        ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
-        marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
+        columns = {f"{measure}{key}_pp": end for end, key in ENDS.items()}
+        marks = rows.rename(columns={"dataset": "label", "judge": "series", **columns})
         answers = {line["row"].judge: line["answer"] for line in results.facts["lines"]}
         marks = with_floors(marks, answers, "dds", zip(rows.judge, rows.dataset, strict=True))
-        known = marks.dropna(subset="value")
-        plots += [] if known.empty else [interval_plot("dds", title, known, SIGNS)]
+        drawn = marks.dropna(subset="value")
+        plots += [] if drawn.empty else [interval_plot("dds", title, drawn, SIGNS)]
     denominator = results.options.of(DialDeferOptions).denominator
     claims = {
         name: [
@@ -212,11 +212,14 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
 
 def unparsed_of(judge: JudgedRun) -> dict[str, float]:
     """Condition → % of its replies."""
-    asked = [panel.replies for panel in judge.panels if not panel.orders]
-    counts = np.array([[(each == UNPARSED).sum(axis=(0, 2)), (each > ERROR).sum(axis=(0, 2))] for each in asked]).sum(
-        axis=0
-    )
-    return {str(condition): 100 * n / max(1, of) for condition, n, of in zip(CONDITIONS, *counts.tolist(), strict=True)}
+    replies = [panel.replies for panel in judge.panels if not panel.orders]
+    counts = np.array(
+        [[(codes == UNPARSED).sum(axis=(0, 2)), (codes > ERROR).sum(axis=(0, 2))] for codes in replies]
+    ).sum(axis=0)
+    return {
+        str(condition): 100 * n / max(1, n_replies)
+        for condition, n, n_replies in zip(CONDITIONS, *counts.tolist(), strict=True)
+    }
 
 
 def runs_of(results: Results) -> dict[str, JudgedRun]:
@@ -279,9 +282,9 @@ def judge_of(results: Results, row: Row) -> JudgedRun:
 def in_orders(row: Row, frame: pd.DataFrame) -> tuple[Row | None, Row | None]:
     """(over both answer orders, with the other one): the rows of a frame that are of the same prompts as another."""
     keys = ("run", "model", "arm", "roles", "c1_source", "datasets", "denominator", "template", "speaker1", "speaker2")
-    alike = [it for it in scores.records(frame) if all(getattr(it, key) == getattr(row, key) for key in keys)]
-    both = next((it for it in alike if it.deference_pp is not None), None)
-    return both, next((it for it in alike if it.answer_order not in (row.answer_order, BOTH_ORDERS)), None)
+    alike = [peer for peer in scores.records(frame) if all(getattr(peer, key) == getattr(row, key) for key in keys)]
+    in_both = next((peer for peer in alike if peer.deference_pp is not None), None)
+    return in_both, next((peer for peer in alike if peer.answer_order not in (row.answer_order, BOTH_ORDERS)), None)
 
 
 def dds_over_orders(row: Row, both: Row | None) -> dict[str, float | None]:
@@ -295,10 +298,10 @@ def acceptance_marks(line: Mapping[str, Any]) -> list[dict[str, Any]]:
     c1, c2 = (line["mean"][f"accept_rate_{framing}"] for framing in ("c1", "c2"))
     if c1 is None or c2 is None:
         return []
-    known = None not in (line["value"], line["low"], line["high"])
-    ends = {end: 100 * c2 + (line[end] - line["value"]) / 2 if known else None for end in ("low", "high")}
+    has_interval = None not in (line["value"], line["low"], line["high"])
+    limits = {end: 100 * c2 + (line[end] - line["value"]) / 2 if has_interval else None for end in ("low", "high")}
     statement = {"series": "as a statement", "value": 100 * c1, "low": None, "high": None}
-    marks = (statement, {"series": "from a speaker", "value": 100 * c2, **ends})
+    marks = (statement, {"series": "from a speaker", "value": 100 * c2, **limits})
     return [{"label": line["row"].judge, **mark} for mark in marks]
 
 
