@@ -14,6 +14,7 @@ from statistics import multimode
 from typing import Any, NamedTuple
 
 import torch
+from transformers import GenerationConfig
 
 from evenhand.chat_templates import as_text, encode, render_chat, reply_contract
 from evenhand.completions import read_answers
@@ -23,7 +24,7 @@ from evenhand.float32 import float32_head
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import CONFIG_FILE, check_complete
 from training.config import BCTRun, DPORun, TrainingConfig, WritingStudy
-from training.examples import Example, Excluded, TrainingPrompt, sifted
+from training.examples import TOO_LONG, Example, Excluded, TrainingPrompt, sifted
 
 KEPT, RIGHT, CUT, UNPARSED = "kept", "right by the labels", "replies cut", "replies unparsed"  # keys of the counts
 NO_BASELINE = "no reply to the baseline has a verdict"
@@ -93,19 +94,22 @@ class ReplyTargets:
             case _:
                 method = self.right_replies
         bundles = []
+        limit = self.config.examples.max_prompt_length
         for prompt, targets in zip(prompts, method(prompts), strict=True):
+            if len((bare := self.example(prompt, ())).prompt_ids) > limit:
+                targets = TOO_LONG
             self.count(prompt, targets)
             if isinstance(targets, str):
-                bundles.append([(self.example(prompt, ()), targets)])
+                bundles.append([(bare, targets)])
             else:
                 bundles += [[(self.example(prompt, target), "")] for target in targets]
-        return sifted(bundles, self.config.examples.max_prompt_length)
+        return sifted(bundles, limit)
 
     def count(self, prompt: TrainingPrompt, targets: Sequence[Target] | str) -> None:
         """Count a prompt, its replies that cannot be targets, and its targets that are right."""
         counts = self.counts[prompt.prompt.condition]
         for reply in self.replies(prompt.prompt):
-            if self.outcome(prompt, prompt.prompt, reply) is None:
+            if self.place(prompt.prompt, reply) is None:
                 counts[CUT if reply.finish_reason == "length" else UNPARSED] += 1
         counts[targets if isinstance(targets, str) else KEPT] += 1
         if not isinstance(targets, str) and prompt.right is not None:
@@ -172,20 +176,17 @@ class ReplyTargets:
         replies = [
             Reply(outcome, reply.text)
             for reply in self.replies(source)
-            if (outcome := self.outcome(prompt, source, reply)) is not None
+            if (outcome := outcome_of(prompt, self.place(source, reply))) is not None
         ]
         return sorted(replies, key=lambda reply: digest([self.config.optimiser.seed, source.prompt_hash, reply.text]))
 
-    def outcome(self, prompt: TrainingPrompt, source: Prompt, reply: Completion) -> int | None:
-        """Which verdict a reply to a prompt or its baseline has, as Example.choices count; None where it was cut, or
-        the study reads none in it.
-        """
+    def place(self, prompt: Prompt, reply: Completion) -> int | None:
+        """The place of the answer that the run's reply gives; None where it was cut, or the study reads none in it."""
         key = reply.prompt_hash, reply.sample_index
         if key not in self.places:
             is_cut = reply.finish_reason == "length"
-            self.places[key] = None if is_cut else self.study.place_in(source, reply, self.config)
-        place = self.places[key]
-        return place if place is None or not prompt.order else [*prompt.order].index(place)
+            self.places[key] = None if is_cut else self.study.place_in(prompt, reply, self.config)
+        return self.places[key]
 
     def example(self, prompt: TrainingPrompt, target: Target) -> Example:
         """A prompt in tokens with its target; without one where it is left out."""
@@ -223,6 +224,10 @@ class ReplyTargets:
         precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.config.optimiser.mixed_precision)
         own_ends = model.generation_config.eos_token_id
         ends = {self.end, *(own_ends if isinstance(own_ends, list) else [own_ends])} - {None}
+        # The checkpoint's own goes: greedy replies would take its repetition_penalty.
+        model.generation_config = GenerationConfig(
+            max_new_tokens=self.max_tokens, do_sample=False, eos_token_id=sorted(ends), pad_token_id=self.end
+        )
         model.eval()
         for start in range(0, len(prompts), AT_ONCE):
             batch = prompts[start : start + AT_ONCE]
@@ -234,23 +239,17 @@ class ReplyTargets:
                 torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None),
                 float32_head(model),
             ):
-                written = model.generate(
-                    input_ids=rows,
-                    attention_mask=mask,
-                    max_new_tokens=self.max_tokens,
-                    do_sample=False,
-                    eos_token_id=sorted(ends),
-                    pad_token_id=self.end,
-                )
+                written = model.generate(input_ids=rows, attention_mask=mask)
             for prompt, tokens in zip(batch, written[:, width:].tolist(), strict=True):
                 end = next((place for place, token in enumerate(tokens) if token in ends), None)
                 reply = Completion(
                     prompt_hash=prompt.prompt.prompt_hash,
-                    sample_index=-1 - len(self.places),  # of no reply of the run
+                    sample_index=0,
                     text=self.tokenizer.decode(tokens[:end], skip_special_tokens=True),
                     finish_reason="length" if end is None else "stop",
                 )
-                outcomes.append(self.outcome(prompt, prompt.prompt, reply))
+                place = None if end is None else self.study.place_in(prompt.prompt, reply, self.config)
+                outcomes.append(outcome_of(prompt, place))
         return outcomes
 
     def summary(self) -> str:
@@ -264,6 +263,11 @@ class ReplyTargets:
                 f"  {n_right} of {n_kept} targets are right by the labels; what is wrong in the baseline stays so"
             )
         return "\n".join(lines)
+
+
+def outcome_of(prompt: TrainingPrompt, place: int | None) -> int | None:
+    """Which verdict the answer at a place is, as Example.choices count; the same of the prompt's baseline."""
+    return place if place is None or not prompt.order else [*prompt.order].index(place)
 
 
 def words_of(prompt: Prompt) -> set[str]:

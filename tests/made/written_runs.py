@@ -85,7 +85,7 @@ def bent_writer(folder: Path, n_steps: int = 150) -> tuple[Path, Path]:
     items = folder / "items.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     write_jsonl(items, [{"id": f"i{n}", "yes": f"up {n}", "no": f"dn {n}"} for n in range(80)])
-    model_folder = save_checkpoint(folder / "bent")
+    model_folder = save_checkpoint(folder / "bent", repetition_penalty=3.0)  # as some are published with one
     tokenizer = load_tokenizer(model_folder)
     section = spoken(items, "train", [*SPOKEN])
     config = parse_sampling_config(
