@@ -72,7 +72,8 @@ class Prose:
                     self.n_opening = len(self.claims)
                 begins_line = begins_line and sentence.rstrip().endswith("?")
             if line == len(lines) - 1 and (closing := words["closing"].fullmatch(SENTENCE.split(text.rstrip())[-1])):
-                if (head := closing["head"]) and not (words["open_head"].search(head) or self.tells(head) or self.supposes):
+                head = closing["head"]
+                if head and not words["open_head"].search(head) and not self.tells(head) and not self.supposes:
                     self.add(line, [closing["m"]], ALONE)
 
     def read(self, clause: str, line: int, is_told: bool, *, begins_line: bool = False) -> bool:
@@ -87,6 +88,7 @@ class Prose:
         opens = self.words["opens"].match(clause)
         is_contrast = bool(opens and opens["contrast"])
         clause = clause[opens.end() :] if opens else clause
+        rebuts = is_told and is_contrast
         is_told = is_told and not is_contrast and not self.words["own"].match(clause)
         clause = self.words["concedes"].sub("", clause)
         lead = self.words["lead"].match(self.words["not_that"].sub("", clause)) if begins_line else None
@@ -102,6 +104,7 @@ class Prose:
             return True
         if self.words["cannot"].search(clause):
             self.claims.clear()
+        claimed = [] if rebuts and level is None else claimed
         if is_contrast and level is None and claimed and self.words["unclaimed"].search(clause):
             self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=True))  # "but also not B": of no option
         self.add(line, claimed, level, is_contrast=is_contrast)
@@ -110,6 +113,8 @@ class Prose:
     def read_lead(self, lead: re.Match[str], line: int, *, is_told: bool) -> bool:
         """Takes in a line that begins with an option, and what it says behind it, which may speak against it."""
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
+        if self.words["takes_back"].match(rest.strip()):
+            return self.read(rest.strip(), line, is_told)
         is_item = lead["mark"] == ")" and self.options.is_numbers
         is_subject = lead["mark"] == "," and self.options.is_short and not self.words["goes_on"].match(rest)
         is_bad = (is_subject and not self.words["is"].search(lead[0])) or (

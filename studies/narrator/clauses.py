@@ -176,9 +176,7 @@ def clauses_of(sentence: str) -> list[tuple[str, bool]]:
 def stands_for_itself(clauses: list[tuple[str, bool]], i: int) -> bool:
     """Whether a name that is a clause is an answer, and not a name that is spoken to or said something about."""
     if i > 0:
-        before, is_strong = clauses[i - 1]
-        is_led = (is_strong and not CUTS["no_attacker"].search(before)) or CUTS["opening"].match(before) is not None
-        return i == len(clauses) - 1 and is_led
+        return i == len(clauses) - 1 and clauses[i - 1][1] and not CUTS["no_attacker"].search(clauses[i - 1][0])
     if len(clauses) == 1:
         return True
     is_explained = clauses[0][1] or (
@@ -220,11 +218,7 @@ def says_yes(text: str, is_cut: bool) -> list[bool]:
             answers += values
             for part in re.split("[,;]", PATTERNS["opinion"].sub("", sentence)):
                 if not PATTERNS["leaves_open"].search(part):
-                    clauses = [clause for clause, _ in clauses_of(symbols(part))]
-                    says_no = [CUTS["says_no"].match(clause) is not None for clause in clauses]
-                    answers += [
-                        not no
-                        for no, clause in zip(says_no, clauses, strict=True)
-                        if no or CUTS["says_yes"].match(clause)
-                    ]
+                    for clause, _ in clauses_of(symbols(part)):
+                        is_no = CUTS["says_no"].match(clause) is not None
+                        answers += [not is_no] if is_no or CUTS["says_yes"].match(clause) else []
     return answers
