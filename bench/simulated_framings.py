@@ -42,7 +42,7 @@ def drawn_grid(rng: np.random.Generator, n_items: int, wording_sd: float) -> Gri
     value = (logits + noise + wordings[:, None, None] > 0).astype(float)
     fields = dict.fromkeys(FIELDS, np.full(shape, np.nan))
     fields |= {"value": value, "right": np.stack([value[:, :, 0], 1 - value[:, :, 1]], axis=2)}
-    fields |= {"unread": np.zeros(shape), "labelled": np.ones(shape)}
+    fields |= {"unread": np.zeros(shape), "right_first": np.ones(shape)}
     items, shares = tuple(map(str, range(n_items))), np.stack([value, 1 - value], axis=-1)
     return Grid(
         items=items,

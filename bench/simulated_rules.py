@@ -90,8 +90,8 @@ def grid_of(odds: FloatArray) -> Grid:
     value = (odds > 0).astype(float)
     fields = dict.fromkeys(FIELDS, np.full(odds.shape, np.nan)) | {"odds": odds, "value": value}
     fields |= {"right": np.stack([value[:, :, 0], 1 - value[:, :, 1]], axis=2)}
-    fields |= {"accepts_wrong": np.stack([np.full(value[:, :, 0].shape, np.nan), value[:, :, 1]], axis=2)}
-    fields |= {"unread": np.zeros(odds.shape), "labelled": np.ones(odds.shape)}
+    right_first = np.broadcast_to(np.array([1.0, 0.0])[:, None], odds.shape)
+    fields |= {"unread": np.zeros(odds.shape), "right_first": right_first}
     return Grid(
         items=items,
         groups=items,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from eval.harness_logs import with_logs_read
 from eval.options import Options, Verb, verb_options
-from eval.runs import is_verdict_file, runs_by_study
+from eval.runs import is_data_file, runs_by_study
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 
@@ -33,7 +33,7 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
         options = with_mapped(options)
     else:
         options = replace(options, sources=tuple(with_logs_read(options.sources)))
-    if options.are_files and not all(map(is_verdict_file, options.sources)):
+    if options.are_files and not all(map(is_data_file, options.sources)):
         raise DataError(f"{verb} runs and files of verdicts apart: they were not asked alike")
     if options.are_files and not options.out:
         raise DataError("files of verdicts need --out DIR")
@@ -43,6 +43,8 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
             raise DataError(f"{word}: is about several runs, and here it would do nothing; leave it out")
     if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
         raise DataError("--out takes one run; without it each run's scores go into RUN/scores")
+    if options.junit and not options.fail_if:
+        raise DataError("--junit writes the conditions of --fail-if: give one, or leave it out")
     for text in options.fail_if:
         from eval.publishing import condition
 
@@ -124,6 +126,14 @@ def scorecard_main(argv: Sequence[str]) -> None:
     from eval.scorecard.command import scorecard
 
     scorecard(options)
+
+
+def card_main(argv: Sequence[str]) -> None:
+    """`evenhand card RUN [NAME=]ARM_RUN...`: a judge's datasheet."""
+    options = read_options("card", argv)
+    from eval.datasheet import write_datasheet
+
+    write_datasheet(options, argv)
 
 
 def calibrate_main(argv: Sequence[str]) -> None:

@@ -84,6 +84,12 @@ def thresholds(fits: Sequence[Fit]) -> dict[tuple[str, str], float]:
     return {(fit["condition"], fit["variant"]): fit["threshold_nats"] for fit in fits}
 
 
+def sharing_a_prompt(train: Any, test: Any) -> list[str]:
+    """The items of the test run of which the train run has a prompt, under whatever name."""
+    hashes = {prompt.prompt_hash for prompt in train.plan}
+    return [*dict.fromkeys(prompt.item_id for prompt in test.plan if prompt.prompt_hash in hashes)]
+
+
 def check_alike(train: Any, test: Any, allowed: Sequence[str]) -> None:
     """Raises DataError for runs of two models, or that differ in what moves a margin: format, precision, templates.
 
@@ -97,10 +103,8 @@ def check_alike(train: Any, test: Any, allowed: Sequence[str]) -> None:
     differing = [each for each in config_differences(train.config, test.config) if each.serious]
     if serious := [each for each in differing if not each.what.startswith(tuple(allowed))]:
         listed = "\n".join(f"  {each.what}: {each.base} when fitted, {each.after} when scored" for each in serious)
-        raise DataError(
-            f"{train.name} and {test.name} differ in more than their items:\n{listed}\n  Sample both alike; --pooled "
-            "allows other wordings."
-        )
+        heading = f"{train.name} and {test.name} differ in more than their items:"
+        raise DataError(f"{heading}\n{listed}\n  Sample both alike; --pooled allows other wordings.")
 
 
 def training_doubts(run: Any, hashes: Collection[str]) -> list[str]:
@@ -154,8 +158,7 @@ def read_fits(file: Path, run: str) -> tuple[list[Any], str]:
         raise DataError(f"{file}: an earlier version made it; run `evenhand calibrate` again")
     if content.get("test_run") != run:
         raise DataError(
-            f"{file}: its thresholds were checked against run {content.get('test_run')}, not {run}; make them for this "
-            "one with `evenhand calibrate TRAIN_RUN BASE_RUN`"
+            f"{file}: its thresholds are for run {content.get('test_run')}, not {run}; run `evenhand calibrate` for it"
         )
     fits = content["calibrations"]
     return fits, f"fitted by {content['objective']} on {fits[0]['n_items']} items of {content['train_run']}"

@@ -87,8 +87,7 @@ def inspect_log(path: Path) -> Log:
         named = {"model": str((of.get("model_args") or {}).get("model_path") or of["model"]), "task": str(of["task"])}
     except (OSError, BadZipFile, zstandard.ZstdError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(
-            f"{path}: is no whole log of inspect ({error!r}); a run that has not ended has none yet, and "
-            "`inspect log convert --to json` writes one anew"
+            f"{path}: is no whole log of inspect ({error!r}); has its run ended? `inspect log convert` writes it anew"
         ) from None
     return Log(
         path=path,
@@ -223,8 +222,7 @@ def check_same_prompt(own: Mapping[str, Any], messages: Iterable[tuple[str, str]
     )
     if prompt.prompt_hash != own["prompt_hash"]:
         raise DataError(
-            f"prompt {own['prompt_hash']}: the model was shown another one; run the task as it was exported, without "
-            "a system message, examples or a solver of your own"
+            f"prompt {own['prompt_hash']}: the model was shown another one; add no system message, examples or solver"
         )
 
 

@@ -9,12 +9,12 @@ from typing import Any, Literal, Self, TypeVar
 
 from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
-from eval.runs import is_verdict_file
+from eval.runs import is_data_file
 from evenhand.files import shipped_yaml
 from evenhand.item_files import HUB, downloaded
 from evenhand.registry import STUDIES, load_part
 
-Verb = Literal["score", "compare", "report", "scorecard", "calibrate"]
+Verb = Literal["score", "compare", "report", "scorecard", "calibrate", "card"]
 Unparsed = Literal["wrong", "excluded"]  # how a reply that cannot be read counts
 StudyOptions = TypeVar("StudyOptions")
 
@@ -39,6 +39,7 @@ class Options:
     mapping_keys: tuple[str, ...] = ()  # key=value
     fail_if: tuple[str, ...] = ()  # as eval.publishing.condition reads them
     report_to: tuple[str, ...] = ()
+    junit: Path | None = None  # where the conditions are written as test cases
     card: Path | None = None  # README.md of a model
     arms: tuple[str, ...] = ()  # [NAME=]RUN
     references: tuple[str, ...] = ()  # arms that the others are also compared with
@@ -56,13 +57,13 @@ class Options:
     @property
     def are_files(self) -> bool:
         """Whether the sources are files of verdicts."""
-        return any(map(is_verdict_file, self.sources))
+        return any(map(is_data_file, self.sources))
 
     @property
     def is_before_after(self) -> bool:
         """Whether the first of several runs is the base of the others."""
         is_report = self.verb == "report" and not self.side_by_side and not self.are_files
-        return is_report or self.verb in ("compare", "scorecard")
+        return is_report or self.verb in ("compare", "scorecard", "card")
 
     def of(self, kind: type[StudyOptions]) -> StudyOptions:
         """The options of one study, which its registered class holds."""

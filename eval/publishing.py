@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ from eval.results import Results, varying
 from evenhand.config import did_you_mean
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_whole
-from evenhand.terminal import say
+from evenhand.terminal import harmless, say
 
 OWN = ("study", "unparsed", "unparsed_in")  # of rows here, beside those of scores.json
 FAILED, UNDECIDED = 4, 5  # exit codes: 1 and 2 are errors
@@ -95,10 +96,9 @@ def row_name(row: Mapping[str, Any], names: Sequence[str]) -> str:
 def hand_on(every: Sequence[Results], options: Options) -> None:
     """Do what the options of `score` say with the scores. Ends the program with code 4 where a condition is met by a
     run, else with 5 where one cannot be decided."""
-    met, undecided = list[str](), list[str]()
+    met, undecided, cases = list[str](), list[str](), Element("testsuite", name=PROJECT)
     for results in every:
-        words = {"study": results.study, "unparsed_in": results.unparsed_in(results.judges)}
-        of_study = [{**words, **row.as_dict(), "unparsed": row.estimate.unparsed} for row in results.score_rows]
+        of_study = handed_rows(results)
         if options.card:
             write_card(options.card, of_study)
         for tracker in options.report_to:
@@ -106,9 +106,21 @@ def hand_on(every: Sequence[Results], options: Options) -> None:
         for text in options.fail_if:
             of_run = decided(text, of_study, results.evaluation.gated)
             met, undecided = met + of_run[0], undecided + of_run[1]
+            case = SubElement(cases, "testcase", classname=str(of_study[0]["run"]), name=text)
+            for kind, lines in zip(("failure", "skipped"), of_run, strict=True):
+                if lines:
+                    SubElement(case, kind, message=harmless("\n".join(lines)))
+    if options.junit:
+        write_whole(options.junit, tostring(cases, encoding="unicode", xml_declaration=True))
     if met or undecided:
         say("\n".join([*met, *undecided]), sys.stderr)
         sys.exit(FAILED if met else UNDECIDED)
+
+
+def handed_rows(results: Results) -> list[dict[str, Any]]:
+    """The scores of some results with what is handed on beside them."""
+    words = {"study": results.study, "unparsed_in": results.unparsed_in(results.judges)}
+    return [{**words, **row.as_dict(), "unparsed": row.estimate.unparsed} for row in results.score_rows]
 
 
 def track(tracker: str, rows: Sequence[Mapping[str, Any]]) -> None:

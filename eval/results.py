@@ -186,10 +186,10 @@ def judges_of(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], options:
     return dict(zip(names, judges, strict=True))
 
 
-def read_run(study: str, path: Path, options: Options | None = None) -> Any:
+def read_run(study: str, path: Path) -> Any:
     """One run, as its study reads it."""
     evaluation = evaluation_of(study)
-    (judge,) = judges_of(evaluation, load_runs(evaluation, [path]), options or Options()).values()
+    (judge,) = judges_of(evaluation, load_runs(evaluation, [path]), Options()).values()
     return judge
 
 

@@ -150,8 +150,7 @@ def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
     planned = {prompt.prompt_hash: prompt.n or run.n_samples for prompt in plan}
     if n_missing := sum(len(replies.get(hash_, ())) < n for hash_, n in planned.items()):
         raise DataError(
-            f"{path}: {n_missing} of {len(planned)} prompts have no completion; scores need them all.\n"
-            f"  Continue the run with `evenhand sample {path / CONFIG_FILE}`."
+            f"{path}: {n_missing} of {len(planned)} prompts have no completion; `evenhand sample {path / CONFIG_FILE}`"
         )
     return run
 
@@ -257,6 +256,6 @@ def judge_names(
     return names
 
 
-def is_verdict_file(path: Path) -> bool:
+def is_data_file(path: Path) -> bool:
     """Whether a path names a data file, by its suffix, and is not a folder."""
     return kind_of(path) in SUFFIXES and not path.is_dir()

@@ -89,8 +89,7 @@ def read_manifest(root: Path, build: str = "unified", file: str = "") -> dict[st
     is_wanted = file in files if file and isinstance(files, dict) else manifest.get("benchmark") == build
     if not is_wanted or manifest.get("format") != FORMAT or not isinstance(files, dict):
         raise DataError(
-            f"{path}: is not of `evenhand build {build}`, or of another version of it; choose another folder, or "
-            "remove this file and build again"
+            f"{path}: is not of this version of `evenhand build {build}`; choose another folder, or remove it and build"
         )
     return manifest
 
@@ -130,8 +129,8 @@ def finished(
     differs = [key for key, value in asked.items() if manifest.get(key) != value] + ["sources"] * (not is_same)
     if differs:
         raise DataError(
-            f"{out}: holds a finished build of other {' and '.join(differs)}; choose another --out, or remove "
-            f"{out / MANIFEST_FILE}"
+            f"{out}: holds a finished build of other {' and '.join(differs)}; choose another --out, or remove its "
+            f"{MANIFEST_FILE}"
         )
     return manifest if not changed_files(out, manifest) and (out / CARD_FILE).is_file() else None
 

@@ -123,8 +123,7 @@ def render_chat(
         return "\n\n".join(turn["content"] for turn in turns)
     if not getattr(tokenizer, "chat_template", None):
         raise ModelError(
-            f"{tokenizer.name_or_path}: the tokenizer has no chat template; take an instruction-tuned model, "
-            "or set `chat_template: false` to send the bare text"
+            f"{tokenizer.name_or_path}: has no chat template; take an instruct model, or set `chat_template: false`"
         )
     arguments = {"date_string": FIXED_DATE, **(template_args or {})}
     try:
@@ -183,9 +182,8 @@ def check_switches_thinking(tokenizer: Any) -> None:
     on, off = (render_chat(tokenizer, probe, True, dict.fromkeys(THINKING_NAMES, is_on)) for is_on in (True, False))
     if on == off:
         raise ModelError(
-            f"{tokenizer.name_or_path}: its chat template does not know {' or '.join(THINKING_NAMES)}, so "
-            "patch.thinking would change nothing; leave it out, or set the template's own variable in "
-            "model.chat_template_args"
+            f"{tokenizer.name_or_path}: its chat template does not know {' or '.join(THINKING_NAMES)}: leave "
+            "patch.thinking out, or set the template's own variable in model.chat_template_args"
         )
 
 
@@ -260,8 +258,7 @@ def single_tokens(tokens: Mapping[str, Tokens], name: str) -> AnswerTokens:
     for answer, rest in rests.items():
         if len(rest) != 1:
             raise ModelError(
-                f"{name}: answer '{answer}' takes {len(rest)} tokens of its own; margins need one, "
-                "so use `verdict: reason` with this model"
+                f"{name}: answer '{answer}' takes {len(rest)} tokens; margins need one; use `verdict: reason`"
             )
     return AnswerTokens(lead, {answer: rest[0] for answer, rest in rests.items()})
 
@@ -283,8 +280,7 @@ def encode_options(
     for option, tokens in zip(options, replies, strict=True):
         if tokens[: len(line_ids)] != line_ids:
             raise ModelError(
-                f"{tokenizer.name_or_path}: cannot tell the tokens of option '{option}' from those of '{line}' before "
-                "it; use `chat_template: true` with this model"
+                f"{tokenizer.name_or_path}: joins option '{option}' with '{line}' before it; use `chat_template: true`"
             )
         by_option[option] = tuple(tokens[len(line_ids) :])
     return by_option
@@ -297,8 +293,7 @@ def option_tokens(
     by_option = encode_options(tokenizer, options, text, chat_template, before)
     if len({*by_option.values()} - {()}) < len(options):
         raise ModelError(
-            f"{tokenizer.name_or_path}: writes two of the options {', '.join(options)} with the same tokens, or one "
-            "with none, so their probabilities cannot be told apart; use `verdict: answer`"
+            f"{tokenizer.name_or_path}: writes two of {', '.join(options)} alike or empty; use `verdict: answer`"
         )
     return by_option
 

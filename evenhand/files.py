@@ -1,14 +1,12 @@
-"""Files that appear whole or not at all, JSON lines whose damaged line is named, checksums, and a folder's lock."""
+"""Files that appear whole or not at all, JSON lines whose damaged line is named, checksums, and a folder's lease."""
 
-import fcntl
 import hashlib
 import json
 import os
-import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,10 @@ from typing import Any
 import yaml
 
 from evenhand.errors import DataError
+from evenhand.lease import Lease, held
 
 FORGOTTEN_S = 86_400  # nobody writes one file for a day: a half-written one that old was left by a killed process
-LOCK_FILE = ".lock"  # held while a folder is built or fetched into; it stays there
+LOCK_FILE = ".lock"  # a lease, held while a folder is built or fetched into
 
 
 def sha256_of(path: Path) -> str:
@@ -144,23 +143,13 @@ def write_json(path: Path, content: object) -> None:
     write_whole(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-@contextmanager
-def locked(folder: Path, name: str) -> Iterator[None]:
-    """Context manager: alone in the folder. A second process waits until the first is done or dead.
+def locked(folder: Path, name: str) -> AbstractContextManager[Lease]:
+    """Context manager: alone in the folder, which is made where there is none. name: of the work, for other processes.
 
-    name: of the work, for the message of the one that waits.
+    Raises DataError where another process holds it, or it cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK_FILE).open("w")
     except OSError as error:
         raise DataError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"{name}: another process is at work in {folder}; waiting for it", file=sys.stderr, flush=True)
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError as error:
-            print(f"{name}: {folder} cannot be locked here ({error.strerror}); run one process", file=sys.stderr)
-        yield
+    return held(folder / LOCK_FILE, f"worked on ({name})")

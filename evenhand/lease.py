@@ -44,8 +44,7 @@ class Lease:
         """Raises DataError when another process has taken the lease over: this one has stood still for too long."""
         if not self.is_ours():
             raise DataError(
-                f"{self.path}: was taken over by another process, since this one had given no sign of life for "
-                f"{STALE_S:.0f} s; what it was about to write is left to that one"
+                f"{self.path}: was taken over by another process, as this one gave no sign of life for {STALE_S:.0f} s"
             )
 
     def is_ours(self) -> bool:
@@ -111,8 +110,7 @@ def last_beat(path: Path, doing: str) -> tuple[int, int] | None:
             holder = now[1]  # which had perhaps not written yet who it is
             who = f"process {holder.get('process', '?')} on {holder.get('host', '?')} since {holder.get('since', '?')}"
             raise DataError(
-                f"{path.parent}: is being {doing} by {who}; wait for it. Should it die, the same command goes on, at "
-                f"most {STALE_S:.0f} s later"
+                f"{path.parent}: is being {doing} by {who}; wait for it. Should it die, the same command goes on"
             )
         time.sleep(LOOK_S)
     return beat

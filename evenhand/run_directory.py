@@ -114,9 +114,8 @@ def check_unchanged(path: Path) -> None:
     for name, sha256 in recorded.items():
         if sha256 is not None and sha256 != sha256_of(path / name):
             raise DataError(
-                f"{path / name}: was changed since the run was made, and what the run holds belongs to it as it was; "
-                "restore it, and give a changed config a run of its own. A plan can also be deleted: `evenhand sample "
-                f"{path / CONFIG_FILE}` makes it anew and asks nothing twice"
+                f"{path / name}: was changed since the run was made; restore it, or give a changed config a run of "
+                f"its own. A plan can also be deleted: `evenhand sample {path / CONFIG_FILE}` makes it anew"
             )
 
 
@@ -133,7 +132,7 @@ def check_complete(path: Path) -> None:
     if n_excluded != n_done:
         raise DataError(
             f"{path / EXCLUDED_FOLDER}: leaves out {n_excluded} items, and the run was completed without {n_done}; "
-            f"restore it, or delete it and {DONE_FILE}, and sample again: what does not fit is found anew"
+            f"restore it, or delete it and {DONE_FILE}, and sample again"
         )
 
 

@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, requires
 from inspect import cleandoc
 from pathlib import Path
 from types import FrameType
@@ -87,6 +88,7 @@ def stopping_like_ctrl_c() -> Iterator[None]:
 # What silences libraries' warnings to their developers; what the user sets stays.
 QUIET = {
     "PYTHONWARNINGS": "ignore",
+    "OPENBLAS_NUM_THREADS": "1",  # numpy's: its sums here are small, and threads for them take half as long again
     "TORCH_CPP_LOG_LEVEL": "ERROR",
     "TORCH_LOGS": "-torch._library.triton",  # says at every start that there is no Triton
     "TRANSFORMERS_VERBOSITY": "error",
@@ -102,6 +104,17 @@ def silence_libraries() -> None:
         os.environ.setdefault(name, value)
 
 
+def extra_with(module: str) -> str | None:
+    """The first extra of pyproject.toml that installs a top-level module; None where no extra does."""
+    distribution = module.partition(".")[0].replace("_", "-")
+    with suppress(PackageNotFoundError):
+        for line in requires("evenhand") or []:
+            name, _, extra = line.partition("extra ==")
+            if extra and re.match(rf"{re.escape(distribution)}(-cpu)?(?![\w-])", name):
+                return extra.strip(" \"')")
+    return None
+
+
 def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None = None) -> int:
     """Run an entry point; a user's error becomes one message on stderr and exit code 2, without a traceback."""
     silence_libraries()
@@ -110,6 +123,12 @@ def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None 
             entry(sys.argv[1:] if argv is None else argv)
     except EvenhandError as error:
         say(f"error: {error}", sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        extra = extra_with(error.name or "")
+        if extra is None:
+            raise
+        say(f"error: {error.name} is not installed; `pip install 'evenhand[{extra}]'` brings it", sys.stderr)
         return 2
     except BrokenPipeError:
         # `evenhand ... | head`: the reader has seen enough. What is still buffered must not be flushed into the pipe.

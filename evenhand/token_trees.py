@@ -195,9 +195,8 @@ def check_not_recurrent(model: Any) -> None:
     if layers or model._is_stateful:
         kinds = f" ({', '.join(sorted(layers))})" if layers else ""
         raise ModelError(
-            f"a model of type {model.config.model_type} has layers that take a row as one sequence{kinds}, so it mixes "
-            "up prompts that share one. Set engine.row_tokens to 0 in a sampling config; in a training config "
-            "optimiser.row_tokens, and where preferences are trained examples.loss_on_eos to false as well"
+            f"a model of type {model.config.model_type} has layers that take a row as one sequence{kinds}: set "
+            "row_tokens to 0 (of engine or optimiser), and for dpo examples.loss_on_eos to false"
         )
 
 

@@ -143,7 +143,18 @@ class TransformersConfig(Closed):
     row_tokens: int = Field(default=0, ge=0, exclude_if=lambda n: n == 0)
 
 
-ENGINES: dict[str, type[Closed]] = {"vllm": VllmConfig, "openai": OpenAIConfig, "transformers": TransformersConfig}
+class RecordedConfig(Closed):
+    """A finished run, or an archive of one, which model.name names: it answers again what it was asked."""
+
+    kind: Literal["recorded"]
+
+
+ENGINES: dict[str, type[Closed]] = {
+    "vllm": VllmConfig,
+    "openai": OpenAIConfig,
+    "transformers": TransformersConfig,
+    "recorded": RecordedConfig,
+}
 
 
 class RunConfig(Closed):
@@ -170,8 +181,15 @@ class InferenceConfig(StudyRun):
     # What this arm changes in how the judge is asked, at no cost of training; null asks as the study does
     patch: PatchConfig | None = Field(default=None, exclude_if=is_none)
     sampling: SamplingConfig = SamplingConfig()
-    engine: VllmConfig | OpenAIConfig | TransformersConfig = Field(default=VllmConfig(), discriminator="kind")
+    engine: VllmConfig | OpenAIConfig | TransformersConfig | RecordedConfig = Field(
+        default=VllmConfig(), discriminator="kind"
+    )
     run: RunConfig = RunConfig()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the checkpoint is loaded here, so that its tokenizer is known."""
+        return isinstance(self.engine, VllmConfig | TransformersConfig)
 
     @property
     def template_args(self) -> dict[str, Any]:
@@ -236,11 +254,8 @@ class InferenceConfig(StudyRun):
     def mismatches(self) -> list[tuple[bool, str]]:
         """(whether it is so, what to change) of everything that a verdict cannot be combined with."""
         sampling, engine, verdict = self.sampling, self.engine, self.verdict
-        exact, options, thinking = (
-            verdict in ("margin", "options"),
-            verdict == "options",
-            self.patch and self.patch.thinking,
-        )
+        exact, options = verdict in ("margin", "options"), verdict == "options"
+        thinking = self.patch and self.patch.thinking
         is_free_text = verdict == "answer" and not self.study.has_schemas
         is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
         row_tokens, json_mode = getattr(engine, "row_tokens", 0), getattr(engine, "json_mode", "none")
@@ -291,8 +306,5 @@ def load_sampling_config(words: Sequence[str]) -> InferenceConfig:
 def parse_sampling_config(tree: dict[str, Any], where: str) -> InferenceConfig:
     """The tree as a config; `where` heads the message of a ConfigError."""
     if {"method", "optimiser"} <= tree.keys():  # each of its other keys would be called unknown
-        raise ConfigError(
-            f"{where}: is a training config (it has `method` and `optimiser`), for `evenhand train`; those of sampling "
-            "lie in the other folders of configs"
-        )
+        raise ConfigError(f"{where}: is a training config (it has `method` and `optimiser`), for `evenhand train`")
     return parse_config(sampling_schema(study_in(tree, where)), tree, where)

@@ -11,11 +11,14 @@ from inference.engine import Engine
 
 
 def device_name(config: InferenceConfig) -> str | None:
-    """The device that a config's engine will compute on; None for a server's. Raises as evenhand.device."""
+    """The device that a config's engine will compute on; None for a server's and for answers on record.
+
+    Raises as evenhand.device.
+    """
     match config.engine.kind:
         case "vllm":
             return vllm_device_name(config.engine.tensor_parallel_size)
-        case "openai":
+        case "openai" | "recorded":
             return None
         case "transformers":
             return torch_device_name()
@@ -41,6 +44,10 @@ def open_engine(config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> Engi
             from inference.openai_engine import OpenAIEngine
 
             return OpenAIEngine(config)
+        case "recorded":
+            from inference.recorded_engine import RecordedEngine
+
+            return RecordedEngine(config, prompts)
         case "transformers":
             from inference.transformers_engine import TransformersEngine
 

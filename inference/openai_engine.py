@@ -57,8 +57,8 @@ class OpenAIEngine:
         has_schemas = config.verdict == "reason" or config.study.has_schemas
         if has_schemas and config.is_structured != (json_mode == "json_schema"):
             raise ConfigError(
-                f"sampling.structured is '{config.sampling.structured}' and engine.json_mode '{json_mode}': "
-                "a server is held to a prompt's schema by `structured: json` and `json_mode: json_schema` together"
+                f"sampling.structured is '{config.sampling.structured}' and engine.json_mode '{json_mode}': a schema "
+                "needs `json` and `json_schema` together"
             )
         # The server applies its chat template, or takes the bare text.
         self.path = "/chat/completions" if config.chat_template else "/completions"
@@ -147,8 +147,7 @@ class OpenAIEngine:
             raise key_refused(place, self.settings.api_key_env, error.status) from None
         if error.status == 404 or error.status < 400:  # redirects are not followed
             raise ModelError(
-                f"{place}: knows no model '{self.config.model.name}' or no {self.path} ({message}); "
-                "check model.name, chat_template and engine.base_url"
+                f"{place}: knows no model '{self.config.model.name}' or no {self.path} ({message}); see engine.base_url"
             ) from None
         # llama.cpp says "exceeds the available context size".
         if error.code == "context_length_exceeded" or "context length" in message or "context size" in message:
@@ -227,8 +226,8 @@ class OpenAIEngine:
                 tokens[answer] = tuple(parse_object(await self.ask(url, body))["tokens"])
             except (NoReply, KeyError, TypeError) as error:
                 raise ModelError(
-                    f"{url}: does not give the tokens of '{answer}' ({excerpt(str(error))}), and without them a margin "
-                    "may be missing; point engine.base_url at the vLLM server itself, or take `verdict: reason`"
+                    f"{url}: does not give the tokens of '{answer}' ({excerpt(str(error))}); point engine.base_url at "
+                    "the vLLM server itself, or take `verdict: reason`"
                 ) from None
         return single_tokens(tokens, f"{self.place}: {model}")
 
@@ -266,8 +265,8 @@ def read_key(server: OpenAIConfig) -> str:
         if not key:
             raise ConfigError(f"{place} is empty; it holds the key and no more")
     if wrong := re.search(r"[^\x21-\x7e]", key):
-        what = "(an accent, a blank, a line break, a typographic quote?); export it again"
+        causes = "(an accent, a blank, a line break, a typographic quote?); export it again"
         raise ConfigError(
-            f"${variable}: its character {wrong.start() + 1} of {len(key)} is none that a key can have {what}"
+            f"${variable}: its character {wrong.start() + 1} of {len(key)} is none that a key can have {causes}"
         )
     return key or "none"

@@ -35,6 +35,7 @@ from evenhand.terminal import say
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong
 from inference.open_engine import device_name, open_engine
+from inference.recorded_engine import opened
 from inference.schedule import Plan, Run, Schedule, first_due
 from inference.watchdog import Watchdog
 
@@ -169,8 +170,7 @@ def settle(run: Run, plan: Plan, schedule: Schedule) -> None:
         planned = [prompt for prompt in plan.prompts() if run.plan_grows]
     if len(plan.excluded) >= len(run.units):
         raise ModelError(
-            f"{path}: no item fits the context window, so nothing was asked. Raise engine.max_model_len, or take a "
-            "model with a longer one"
+            f"{path}: no item fits the context window. Raise engine.max_model_len, or take a model with a longer one"
         )
     owed = {hash_ for hash_, n in plan.owed.items() if answers.n_of(hash_) < n}
     if not owed:
@@ -183,8 +183,7 @@ def settle(run: Run, plan: Plan, schedule: Schedule) -> None:
     reasons = [reason for hash_, reason in answers.errors.items() if hash_ in unanswered]
     if reasons:
         raise ModelError(
-            f"{path}: {len(unanswered)} prompts got no reply, the last reason: {reasons[-1]}. The others are kept; the "
-            "same command asks for these again"
+            f"{path}: {len(unanswered)} prompts got no reply, the last reason: {reasons[-1]}. The same command goes on"
         )
     say(
         f"{path}: {len(owed)} prompts still to be asked by other shards; once none of them runs, the command without "
@@ -197,4 +196,6 @@ def model_facts(config: InferenceConfig) -> dict[str, object]:
     """The model's identity for provenance.json; of a server's model only its name is known."""
     if config.engine.kind == "openai":
         return {"name": config.model.name}
+    if config.engine.kind == "recorded":
+        return dict(opened(config.model.name).facts)
     return fingerprint(config.model, resolve(config.model))

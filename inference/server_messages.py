@@ -65,13 +65,11 @@ def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) ->
         body |= vllm_fields(config, prompt)
     elif config.patch and config.patch.thinking is not None:
         raise ConfigError(
-            "patch.thinking goes to a chat template, and vLLM servers alone hand it on; set engine.extra_body to what "
-            "this server calls it, such as {reasoning_effort: none}"
+            "patch.thinking is for vLLM servers; set engine.extra_body to what this one knows: {reasoning_effort: none}"
         )
     elif sampling.top_k or sampling.repetition_penalty != 1:
         raise ConfigError(
-            "sampling.top_k and sampling.repetition_penalty are known to vLLM servers only; leave them out here, or "
-            "set engine.extra_body to what this server calls them"
+            "sampling.top_k and sampling.repetition_penalty are for vLLM servers; set engine.extra_body for this one"
         )
     if config.verdict == "margin":
         body |= margin_fields(config, facts.answers)

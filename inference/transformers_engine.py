@@ -29,14 +29,10 @@ class TransformersEngine:
     def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, TransformersConfig)
         if config.is_structured:
-            raise ConfigError(
-                "sampling.structured is 'json', which the transformers engine cannot do; take engine.kind vllm or "
-                "openai, or set it to none"
-            )
+            raise ConfigError("sampling.structured is 'json': take engine.kind vllm or openai, or set it to none")
         if config.sampling.repetition_penalty != 1 and config.engine.batch_size > 1:
             raise ConfigError(
-                "sampling.repetition_penalty: this engine would count the padding of a batch as repeated; set "
-                "engine.batch_size=1, or engine.kind=vllm"
+                "sampling.repetition_penalty would count padding: set engine.batch_size=1, or engine.kind=vllm"
             )
         self.config, self.expected = config, prompts
         self.batch_size, self.row_tokens = config.engine.batch_size, config.engine.row_tokens
@@ -109,8 +105,8 @@ class TransformersEngine:
             key = "row_tokens" if self.row_tokens else "batch_size"
             longest = max(len(asked.token_ids) for asked in batch)
             raise ModelError(
-                f"out of memory on {self.device} at {len(batch)} prompts of up to {longest} tokens. What was answered "
-                f"is kept: lower engine.{key}, and the same command continues"
+                f"out of memory on {self.device} at {len(batch)} prompts of up to {longest} tokens: lower "
+                f"engine.{key}; the same command continues"
             ) from None
 
     def next_token(self, batch: Sequence[Asked]) -> torch.Tensor:

@@ -77,11 +77,15 @@ MARKERS = {
 def main() -> None:
     """Write cuda.lock, cuda12.lock, cpu.lock, aio.lock, dev.lock and harnesses.lock beside this file."""
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
-    core, extras = project["dependencies"], project["optional-dependencies"]
+    extras = {
+        name: [need for need in needs if not need.startswith("evenhand[")]
+        for name, needs in project["optional-dependencies"].items()
+    }
+    core = [*project["dependencies"], *extras["data"], *extras["local"], *extras["train"]]
     # "===" matches the bare version only; "==" would take a CPU build (2.13.0+cpu) from any index that has one.
     cuda = resolve([*core, *extras["cuda"], f"torch==={TORCH}"], {})
     cuda12 = resolve([*core, *extras["cuda12"], f"torch==={TORCH_CUDA12}"], without(cuda, OTHER_ON_CUDA12))
-    cpu = resolve([*core, *extras["cpu"], f"torch=={TORCH}+cpu"], without(cuda, NOT_ON_CPU))
+    cpu = resolve([*core, *extras["vllm"], f"torch=={TORCH}+cpu"], without(cuda, NOT_ON_CPU))
     aio = resolve(extras["aio"], cpu)
     dev = resolve(extras["dev"], cpu)
     tests = [need for need in extras["dev"] if need.startswith(("hypothesis", "pytest"))]

@@ -65,10 +65,9 @@ def check_n_processes(config: TrainingConfig) -> None:
     if launched != meant:
         batch = config.optimiser.per_device_batch_size * config.optimiser.gradient_accumulation_steps
         raise ConfigError(
-            f"optimiser.n_processes is {meant}, but {launched} were launched: the effective batch would be "
-            f"{batch * launched} instead of {batch * meant}. Launch with `accelerate launch --num_processes {meant}`, "
-            f"or set optimiser.n_processes={launched} and lower gradient_accumulation_steps, or where that is 1 "
-            "per_device_batch_size, to keep the batch"
+            f"optimiser.n_processes is {meant}, but {launched} were launched: the batch would be {batch * launched}, "
+            f"not {batch * meant}. Launch with `accelerate launch --num_processes {meant}`, or set "
+            f"optimiser.n_processes={launched} and lower gradient_accumulation_steps"
         )
 
 
@@ -111,8 +110,7 @@ def prepare_sharding(trainer: Any, config: TrainingConfig) -> None:
     launched, state = trainer.accelerator.distributed_type.value, trainer.accelerator.state
     if launched != "FSDP":
         raise ConfigError(
-            f"FSDP was asked for, but accelerate would train with {launched}: it shards on GPUs alone. Take "
-            "configs/accelerate/ddp.yaml"
+            f"FSDP was asked for, and accelerate trains with {launched}: off GPUs take configs/accelerate/ddp.yaml"
         )
     if state.fsdp_plugin.transformer_cls_names_to_wrap is None:
         # Each layer is gathered whole when it computes. accelerate would ask the model which not to split; Gemma-3

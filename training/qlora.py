@@ -151,8 +151,7 @@ def lora_config(settings: LoraSettings, model: Any) -> LoraConfig:
             raise ConfigError(f"lora.target_modules: the model has no '{target}' of its layers. {near}")
         if n_holders[id(layers[target].weight)] > 1:
             raise ConfigError(
-                f"lora.target_modules: {target} shares its weight with another layer (tied embeddings), and merging "
-                "would change both; leave it out"
+                f"lora.target_modules: {target} shares its weight with another layer (tied embeddings); leave it out"
             )
     sees = any(re.fullmatch(NOT_LANGUAGE, name) for name, _ in model.named_modules())
     return LoraConfig(

@@ -53,8 +53,7 @@ def trained_base(run: Path, config: TrainingConfig) -> Path:
     base = resolve(config.model.model_copy(update={"revision": trained.get("revision")}))
     if (now := fingerprint(config.model, base)) != trained:
         raise DataError(
-            f"{run}: was trained on {trained}, but its base is {now} now; bring back the checkpoint that it was "
-            "trained on: an adapter fits no other"
+            f"{run}: was trained on {trained}, but its base is {now} now; bring back what it was trained on"
         )
     return base
 
@@ -68,8 +67,8 @@ def check_not_merged_on_nf4(folder: Path) -> None:
     file = folder / DONE_FILE
     if file.is_file() and read_json(file).get("onto") == "nf4":
         raise ConfigError(
-            f"{folder}: was merged onto NF4 weights, and quantising it to NF4 again rounds away what it has learnt; "
-            "set quantisation.kind=none, or train from the same run merged with --onto bf16"
+            f"{folder}: was merged onto NF4 weights, and NF4 again rounds away what it has learnt; set "
+            "quantisation.kind=none, or train from the same run merged with --onto bf16"
         )
 
 

@@ -16,7 +16,7 @@ def main(argv: Sequence[str]) -> None:
     well the judge agrees with the labels."""
     parser = command_parser("annotate", main)
     add = parser.add_argument
-    add("run", type=Path, metavar="RUN", help="a finished run or built folder")
+    add("run", type=Path, metavar="RUN", help="a finished run")
     add("--labels", nargs="+", type=Path, metavar="FILE", help="score such files once they are filled in")
     add("--out", type=Path, help="the CSV file; with --labels the folder of agreement.json (default: RUN/agreement)")
     add("--what", help="what is labelled, where a run has several kinds (default: the first)")

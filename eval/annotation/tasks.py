@@ -7,11 +7,9 @@ from itertools import zip_longest
 from pathlib import Path
 
 from eval.runs import study_of_run
-from evenhand.built_folder import MANIFEST_FILE
 from evenhand.errors import DataError
 from evenhand.records import digest
 from evenhand.registry import STUDIES
-from evenhand.run_directory import CONFIG_FILE, read_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +67,9 @@ def in_turn(lists: Iterable[Sequence[Item]]) -> list[Item]:
 
 
 def annotated_study(path: Path) -> str:
-    """The study that a folder is of, whose runs people can label. Raises DataError where there is none."""
-    if (path / CONFIG_FILE).is_file():
-        study = study_of_run(path)
-    else:
-        benchmark = read_json(path / MANIFEST_FILE).get("benchmark")
-        study = next((study for study, parts in STUDIES.items() if benchmark in parts.builds), "")
+    """The study of a run that people can label. Raises DataError where there is none."""
+    study = study_of_run(path)
     annotated = [study for study, parts in STUDIES.items() if parts.annotation]
     if study not in annotated:
-        raise DataError(
-            f"{path}: holds nothing for people to label; name a run or built folder of: {', '.join(annotated)}"
-        )
+        raise DataError(f"{path}: holds nothing for people to label; name a run of: {', '.join(annotated)}")
     return study

@@ -1,4 +1,4 @@
-"""Figures: four shapes, each drawn from a frame (interval, point, heat, line), in one look.
+"""Figures: three shapes, each drawn from a frame (interval, point, line), in one look.
 
 A figure says in its alt text what it shows, number by number. Files have no dates; colours are told apart without
 colour vision. Unknown values are left blank.
@@ -55,10 +55,10 @@ class Plot:
 
 
 @contextmanager
-def new_figure(heading: str, height: float, width: float = WIDTH) -> Iterator[tuple[Any, Any]]:
+def new_figure(heading: str, height: float) -> Iterator[tuple[Any, Any]]:
     """(figure, its axes), in inches, in the look of all figures; its title is broken into lines rather than cut off."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(width, height))  # pyplot would keep every figure until it is closed
+        figure = Figure(figsize=(WIDTH, height))  # pyplot would keep every figure until it is closed
         yield figure, figure.subplots()
         lines = textwrap.wrap(heading, LONGEST_TITLE, break_long_words=True)
         figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
@@ -99,14 +99,7 @@ def for_page(svg: str) -> str:
 
 
 def interval_plot(
-    name: str,
-    heading: str,
-    frame: pd.DataFrame,
-    x_label: str,
-    *,
-    digits: int = 1,
-    zero: float | None = 0,
-    is_joined: bool = False,
+    name: str, heading: str, frame: pd.DataFrame, x_label: str, *, zero: float | None = 0, is_joined: bool = False
 ) -> Plot:
     """Values with their 95 % intervals, a line a label, marks of a series beside each other.
 
@@ -142,15 +135,15 @@ def interval_plot(
             handles, names = axes.get_legend_handles_labels()
             marks = dict(zip(names, handles, strict=True))  # a mark for each series
             figure.legend(marks.values(), marks, loc="outside lower center", ncols=min(3, len(marks)))
-    words = "; ".join(mark_words(row, digits) for row in frame.itertuples())
+    words = "; ".join(mark_words(row) for row in frame.itertuples())
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
 
 
-def mark_words(row: Any, digits: int) -> str:
+def mark_words(row: Any) -> str:
     """A mark of interval_plot in words."""
     name = " ".join(filter(None, [row.label, row.series]))
-    floor = "" if is_unknown(row.floor_low) else f", floor {interval(row.floor_low, row.floor_high, digits)}"
-    return f"{name} {signed(row.value, digits)} {interval(row.low, row.high, digits)}{floor}"
+    floor = "" if is_unknown(row.floor_low) else f", floor {interval(row.floor_low, row.floor_high)}"
+    return f"{name} {signed(row.value)} {interval(row.low, row.high)}{floor}"
 
 
 def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, str]) -> Plot:
@@ -179,22 +172,6 @@ def point_plot(name: str, heading: str, frame: pd.DataFrame, labels: tuple[str, 
     means = frame[frame["is_mean"]]
     words = "; ".join(f"{r.label}: {labels[0]} {printed(r.x)}, {labels[1]} {printed(r.y)}" for r in means.itertuples())
     return Plot(name=name, alt=f"{heading}. {words}", drawing=figure)
-
-
-def heat_plot(name: str, heading: str, values: pd.DataFrame, texts: pd.DataFrame, label: str) -> Plot:
-    """A field of numbers, around 0, each with its text. values, texts: alike in index and columns."""
-    reach = max(1.0, float(values.abs().max(axis=None)))
-    with new_figure(heading, 1.2 + 0.5 * len(values), max(WIDTH, 1.8 + 0.8 * values.shape[1])) as (figure, axes):
-        axes.imshow(values.astype(float), cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
-        for i, row in enumerate(values.itertuples(index=False)):
-            for j, value in enumerate(row):
-                colour = "white" if abs(value) > 0.65 * reach else "black"
-                axes.text(j, i, texts.iat[i, j], ha="center", va="center", fontsize=8, color=colour)
-        axes.set_xticks(range(values.shape[1]), values.columns, rotation=35, ha="right")
-        axes.set_yticks(range(len(values)), values.index)
-        axes.set_xlabel(label)
-    words = "; ".join(f"{i}: {', '.join(f'{j} {texts.at[i, j]}' for j in texts.columns)}" for i in texts.index)
-    return Plot(name=name, alt=f"{heading}. {label}: {words}", drawing=figure)
 
 
 def line_plot(

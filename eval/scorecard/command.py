@@ -12,17 +12,7 @@ from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import check_comparable, differing
 from eval.evaluation import Card, Evaluation, evaluation_of
 from eval.options import Options
-from eval.report.tables import (
-    TABLES,
-    TableSpec,
-    console,
-    say_written,
-    table_from,
-    wrapped,
-    write_long,
-    write_rows,
-    write_tables,
-)
+from eval.report.tables import TABLES, console, say_written, table_from, wrapped, write_long, write_rows, write_tables
 from eval.results import MOST_PRINTED, judges_of, load_runs, say_warnings
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
@@ -169,7 +159,9 @@ def changes_against(
 def scorecard(options: Options) -> None:
     """`evenhand scorecard`: print the recommendation, and the rest with --all; write page, rows, changes, tables."""
     arms, cards = load_cards(options)
-    cost, doubts = cost_table(arms), [f"{doubt}." for doubt in [*training_doubts(arms), *patch_warnings(arms)]]
+    costs = pd.DataFrame([{"arm": arm.name, **arm.cost} for arm in arms[1:] if arm.is_named], dtype=object)
+    cost = table_from(TABLES, "scorecard_cost", costs)
+    doubts = [f"{doubt}." for doubt in [*training_doubts(arms), *patch_warnings(arms)]]
     say("\n\n".join(part for card in cards.values() for part in card_texts(card, is_all=options.is_all)))
     warnings = [*doubts, *(warning for card in cards.values() for warning in card.warnings)]
     first, *_ = cards.values()
@@ -238,9 +230,3 @@ def load_cards(options: Options) -> tuple[Sequence[CardArm], dict[str, StudyCard
         study: first,
         **{name: make_card(name, first.arms, of_rows, options, is_beside=True) for name, of_rows in beside.items()},
     }
-
-
-def cost_table(arms: Sequence[CardArm]) -> TableSpec:
-    """What the training of each arm took."""
-    rows = [{"arm": arm.name, **arm.cost} for arm in arms[1:] if arm.is_named]
-    return table_from(TABLES, "scorecard_cost", pd.DataFrame(rows, dtype=object))

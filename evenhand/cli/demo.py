@@ -1,12 +1,16 @@
-"""`evenhand demo`: the whole loop on the embedded model, each step the command a user would type."""
+"""`evenhand demo`: the whole loop on the embedded model, each step a command of a user; --recorded: without it."""
 
+import io
+import os
 import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
+from evenhand.cli.command import entry_of
 from evenhand.errors import EvenhandError
 from evenhand.machine import has_bf16
 from evenhand.terminal import command_parser, lasting
@@ -21,11 +25,22 @@ def main(argv: Sequence[str]) -> None:
 
     It is bent in two wordings and asked in both. The arm is trained in one of them and in a third, all in both answer
     orders. A demo that was cut off continues where it stopped. It needs no GPU and no hub.
+
+    With --recorded no model runs: a study of 40 items is asked of a judge of 1.5B, before and after training, whose
+    answers come along.
     """
     parser = command_parser("demo", main)
     parser.add_argument("--out", type=Path, default=Path("runs"), help="where the run directories go")
-    out = parser.parse_args(argv).out.resolve()
+    parser.add_argument("--recorded", action="store_true", help="from answers that come along, in seconds")
+    options = parser.parse_args(argv)
+    out = options.out.resolve()
     started = time.monotonic()
+    if options.recorded:
+        recorded(out / "recorded")
+        print(
+            f"\nReport: {out / 'recorded' / 'compared' / 'report.html'}\nDone in {lasting(time.monotonic() - started)}."
+        )
+        return
     root = f"run.root={out}"
     task = made_by("1. Teach a small model the task, in one wording", "nf4", TASK, root)
     title = "   Bend it on purpose: +40 points of deference d, planted in its training labels"
@@ -40,6 +55,27 @@ def main(argv: Sequence[str]) -> None:
     thresholds = ("--calibrated", f"{before}/calibrated/thresholds.json", "--reference", "calibrated")
     step("   Beside the arm", "scorecard", before, f"paired={after}", *thresholds)
     print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {lasting(time.monotonic() - started)}.")
+
+
+def recorded(folder: Path) -> None:
+    """The starter study, in a folder, on answers that come along."""
+    if not (folder / "study.yaml").is_file():
+        inside("1. A study: 40 claims with their opposites, under five wordings", "init", str(folder))
+    os.chdir(folder)
+    before = inside("2. Ask a judge: its answers are on record", "sample", "study.yaml")
+    trained = ["name=trained", "model.name=knowing-judge-trained", "model.label=trained"]
+    after = inside("   Ask it after training on other claims", "sample", "study.yaml", *trained)
+    inside("3. Does it bend, and what has training changed?", "compare", before, after, "--out", "compared")
+    inside("4. What training adds to the best that costs nothing", "scorecard", before, f"trained={after}")
+
+
+def inside(title: str, *words: str) -> str:
+    """Show and run a verb in this process, which saves it the libraries' start; the last line that it printed."""
+    print(f"\n{title}\n$ {shlex.join(['evenhand', *words])}", flush=True)
+    with redirect_stdout(io.StringIO()) as printed:
+        entry_of(words[0])(words[1:])
+    print(printed.getvalue(), end="", flush=True)
+    return printed.getvalue().strip().rpartition("\n")[2]
 
 
 def made_by(title: str, onto: str, config: str, *overrides: str) -> str:

@@ -30,8 +30,8 @@ def fetch(words: Sequence[str]) -> None:
         raise ConfigError(f"{path}: names no `model`; fetch takes sampling and training configs")
     model = parse_config(ModelConfig, tree["model"], f"{path}: model")
     engine = tree.get("engine")
-    if isinstance(engine, dict) and engine.get("kind") == "openai":
-        say(f"{path}: {model.name} is asked through a server; no model to fetch")
+    if isinstance(engine, dict) and engine.get("kind") in ("openai", "recorded"):
+        say(f"{path}: {model.name} is not loaded here; no model to fetch")
     else:
         folder = resolve(model)
         load_tokenizer(folder)

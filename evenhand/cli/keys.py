@@ -4,6 +4,7 @@ What a key does is written once, in the comments of the schemas (inference/confi
 """
 
 import inspect
+import json
 import re
 import sys
 import textwrap
@@ -36,13 +37,15 @@ def main(argv: Sequence[str]) -> None:
     )
     parser.add_argument("verb", choices=("sample", "train"), help="whose configs")
     parser.add_argument("words", nargs="*", help=f"the study ({', '.join(STUDIES)}); of training the method, too")
+    parser.add_argument("--json-schema", action="store_true", help="for editors: # yaml-language-server: $schema=FILE")
     options = parser.parse_args(argv)
     choices = [*STUDIES, *(METHODS if options.verb == "train" else ())]
     if unknown := [word for word in options.words if word not in choices]:
         parser.error(f"'{unknown[0]}' is nothing to {options.verb}; take one of {', '.join(choices)}")
     study = next((word for word in options.words if word in STUDIES), next(iter(STUDIES)))
     method = next((word for word in options.words if word in METHODS), "sft")
-    print(keys_text(sampling_schema(study) if options.verb == "sample" else training_schema(method, study)))
+    schema = sampling_schema(study) if options.verb == "sample" else training_schema(method, study)
+    print(json.dumps(schema.model_json_schema(), indent=1) if options.json_schema else keys_text(schema))
 
 
 def keys_text(schema: type[BaseModel]) -> str:

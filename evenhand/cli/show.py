@@ -13,7 +13,7 @@ from evenhand.records import Prompt, plain
 from evenhand.registry import STUDIES, section_class
 from evenhand.study import Shown
 from evenhand.terminal import say
-from inference.config import InferenceConfig, OpenAIConfig, load_sampling_config, parse_sampling_config
+from inference.config import InferenceConfig, load_sampling_config, parse_sampling_config
 
 RENAMED = {  # old spelling of an option → what to write
     "--format": "--no-chat-template (was: --format raw)",
@@ -58,13 +58,12 @@ def main(argv: Sequence[str]) -> None:
         prompts += unit.next_prompts(supposed)
     prompts = list(chosen(prompts, options.only))
     has_template = config.chat_template and options.chat_template
-    is_server = isinstance(config.engine, OpenAIConfig) and not options.model
     model = config.model.model_copy(update={"name": options.model}) if options.model else config.model
-    tokenizer = None if is_server else load_tokenizer(resolve(model, weights=False))
+    tokenizer = load_tokenizer(resolve(model, weights=False)) if config.is_local or options.model else None
     for prompt in prompts:
-        if tokenizer is None and has_template:  # the server's template is not known here
+        if tokenizer is None and has_template:  # whose template is not known here
             text = "\n".join(f"[{message.role}]\n{message.content}" for message in prompt.messages)
-            counted = "as messages, which the server renders"
+            counted = "as messages, before the chat template"
         else:
             text = render_chat(tokenizer, prompt.messages, has_template, config.args_for(prompt.reads))
             counted = f"{len(encode(tokenizer, text, has_template))} tokens" if tokenizer else "bare text"

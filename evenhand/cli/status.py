@@ -70,8 +70,7 @@ def runs_below(root: Path) -> Iterator[Path]:
         inner[:] = sorted(name for name in inner if not name.startswith("."))
     if is_empty:
         raise DataError(
-            f"{root}: there is no run in it (no folder with {CONFIG_FILE} and {PROVENANCE_FILE}); name a run's "
-            "directory, or a folder that runs lie in"
+            f"{root}: there is no run in it (no folder with {CONFIG_FILE} and {PROVENANCE_FILE}); name a folder of runs"
         )
 
 

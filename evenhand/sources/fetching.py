@@ -187,7 +187,7 @@ def matching(origin: Origin, there: Sequence[str]) -> tuple[str, ...]:
             more = f" and {len(there) - N_SHOWN} more" if len(there) > N_SHOWN else ""
             raise DataError(
                 f"{origin.place}: holds no file '{file}'; there are {', '.join(there[:N_SHOWN]) or 'none'}{more}. "
-                f"The publisher may have moved it; look there, {BY_HAND}"
+                f"Has the publisher moved it? Look there, {BY_HAND}"
             )
         wanted.update(dict.fromkeys(paths))
     return tuple(wanted)
@@ -207,10 +207,7 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
         check_sha256(str(target), before.sha256, pin)
         return record
     if before is None and target.exists():
-        raise DataError(
-            f"{target}: was not fetched by Evenhand and may be another file than the publisher's; "
-            "move it away, or give --raw to use it as it is"
-        )
+        raise DataError(f"{target}: was not fetched by Evenhand; move it away, or give --raw to use it as it is")
     url, headers = file_address(origin, record.revision, path)
     address = without_secrets(url)
     with whole_file(target) as partial:
@@ -233,8 +230,8 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         # Noted before it is named, so that a process killed in between leaves no file that nobody knows.
-        files = {known.path: known for known in (*record.files, file)}
-        record = replace(record, files=tuple(files[known] for known in record.paths if known in files))
+        files = {f.path: f for f in (*record.files, file)}
+        record = replace(record, files=tuple(files[p] for p in record.paths if p in files))
         write_json(folder / RECORD_FILE, asdict(record))
     say(f"{folder.name}: {file.name}, {file.n_bytes:,} bytes, SHA-256 {file.checksum}", sys.stderr)
     return record

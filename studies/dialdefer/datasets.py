@@ -41,7 +41,8 @@ class DatasetSpec(ItemSource):
 
     @model_validator(mode="after")
     def fits_the_dataset(self) -> Self:
-        families = [family["name"] for family in pocket.FAMILIES] if self.dataset == "pocket" else []
+        items = pocket.pocket_items("test") if self.families and self.dataset == "pocket" else ()
+        families = dict.fromkeys(item.meta["family"] for item in items)
         for name in self.families or ():
             if name not in families:
                 raise ValueError(f"{self.name}: unknown family '{name}'. Its families: {', '.join(families) or 'none'}")

@@ -1,6 +1,6 @@
 """How DialDefer's runs and files are scored, compared, reported and put on a scorecard; see eval.results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import Difference, differences, rendering_differences
 from eval.evaluation import Evaluation, VerdictFiles
 from eval.options import Options
-from eval.report.tables import TableSpec, percent, signed
+from eval.report.tables import TableSpec
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
@@ -26,42 +26,35 @@ from studies.dialdefer.answers import LITTLE_DDS, answer_of
 from studies.dialdefer.calibrate import calibrate_runs
 from studies.dialdefer.measures import CONDITIONS, ERROR, MANY_UNPARSED, UNPARSED, mean_or_none
 from studies.dialdefer.options import DENOMINATORS, DialDeferOptions
-from studies.dialdefer.panels import BOTH_ORDERS, Judge, JudgedRun, judge_of_run, judged, setting_panels, without_lost
+from studies.dialdefer.panels import BOTH_ORDERS, JudgedRun, judged, setting_panels, without_lost
 from studies.dialdefer.quantities import claims_of
 from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
-from studies.dialdefer.verdict_files import EXTERNAL, LAYOUT, load_external, misspelt
+from studies.dialdefer.verdict_files import LAYOUT, load_external
 
 READINGS = ["judge", "condition", "read", "share", "n"]
 MOST_JUDGES = 6  # in one figure of intervals
 SIGNS = "← skepticism    DDS, pp    deference →"
 
 
-DialDeferRun = JudgedRun | Judge  # a run's judge, or one of files of verdicts
-
-
-def read(run: FinishedRun, options: Options) -> DialDeferRun:
+def read(run: FinishedRun, options: Options) -> JudgedRun:
     """The run with its verdicts."""
     return judged(run, options.of(DialDeferOptions).parser)
 
 
-def read_files(options: Options) -> tuple[dict[str, DialDeferRun], list[str], list[str]]:
+def read_files(options: Options) -> tuple[dict[str, JudgedRun], list[str], list[str]]:
     """Every model in some files; see VerdictFiles."""
     judges, ignored = load_external(options.sources, options.of(DialDeferOptions).parser)
-    return {judge.name: judge for judge in judges}, ignored, [reason for judge in judges for reason in judge.left_out]
+    return judges, ignored, [reason for judge in judges.values() for reason in judge.left_out]
 
 
-def scores_of(judges: Mapping[str, DialDeferRun], options: Options) -> list[Score]:
+def scores_of(judges: Mapping[str, JudgedRun], options: Options) -> list[Score]:
     """See Evaluation; the judge of a score is its model, which its run's name tells from others."""
-    own, rows = options.of(DialDeferOptions), list[Score]()
+    study_options, rows = options.of(DialDeferOptions), list[Score]()
     for judge in judges.values():
-        if isinstance(judge, Judge):
-            run, model, verdict, parser = judge.files, judge.model, EXTERNAL, judge.parser
-        else:
-            run, model, verdict, parser = judge.name, judge.judge, judge.reading.mode, judge.reading.parser
-        is_both = options.verb == "score" and own.unparsed is None and isinstance(judge, JudgedRun)
-        scored = scores.Scored(run=run, model=model, verdict=verdict, parser=parser, drawing=options.drawing)
-        rows += scores.score_panels(judge.panels, scored, [*DENOMINATORS.values()] if is_both else [own.denominator])
+        is_both = options.verb == "score" and study_options.unparsed is None and judge.plan
+        denominators = [*DENOMINATORS.values()] if is_both else [study_options.denominator]
+        rows += scores.score_judge(judge, denominators, options.drawing)
     return rows
 
 
@@ -71,9 +64,9 @@ def changes_of(judges: Mapping[str, Any], options: Options) -> list[Change]:
     return scores.compare_runs(before, after, options.of(DialDeferOptions).denominator, options.drawing)
 
 
-def check(judges: Mapping[str, DialDeferRun]) -> None:
+def check(judges: Mapping[str, JudgedRun]) -> None:
     """Raises DataError for reasoned verdicts beside margins."""
-    modes = {judge.name: judge.reading.mode for judge in judges.values() if isinstance(judge, JudgedRun)}
+    modes = {judge.name: judge.reading.mode for judge in judges.values() if judge.plan}
     if len(set(modes.values())) > 1:
         listed = "; ".join(f"{name}: {mode}" for name, mode in modes.items())
         raise DataError(f"the two kinds of verdicts are never mixed in one table ({listed}); report them apart")
@@ -86,9 +79,9 @@ judged_differences = partial(differences, mild=("dialdefer.prompts.placebos", "d
 def differences_beside(base: SampledRun, after: SampledRun) -> list[Difference]:
     """In what two models differ of which neither was made from the other: each has its own chat template and may need
     an engine of its own, and what follows from that is not serious."""
-    every, own = judged_differences(base, after), set(rendering_differences(base, after))
-    own |= {d for d in every if d.what.startswith(("engine.", "model."))}
-    return [replace(difference, serious=False) if difference in own else difference for difference in every]
+    differing, rendering = judged_differences(base, after), set(rendering_differences(base, after))
+    rendering |= {d for d in differing if d.what.startswith(("engine.", "model."))}
+    return [replace(difference, serious=False) if difference in rendering else difference for difference in differing]
 
 
 def facts(results: Results) -> dict[str, Any]:
@@ -97,20 +90,23 @@ def facts(results: Results) -> dict[str, Any]:
     mains = (
         [] if frame.empty else scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))
     )
-    lines = [{"row": row, "both": in_both_orders(row, frame)} for row in mains]
-    moves = main_changes(results)
-    for line in lines:
-        row, both = line["row"], line["both"]
+    lines, moves, drawing = list[dict[str, Any]](), main_changes(results), results.options.drawing
+    for row in mains:
+        in_both, swapped = in_orders(row, frame)
+        orders, judge = [row, *filter(None, [in_both and swapped])], judge_of(results, row)
+        templates = judge.config["dialdefer"]["prompts"].get("placebos", ()) if judge.plan else None
         of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
-        line |= {"mean": over_orders(row, both, frame), "asked_both": of_arm.deference_pp.notna().any()}
-        others = [row, in_other_order(row, frame)] if both else [row]
-        judge = judge_of(results, row)
-        prompts = None if isinstance(judge, Judge) else judge.config["dialdefer"]["prompts"]
-        templates = prompts and prompts.get("placebos", ())
-        drawing = results.options.drawing
-        line["answer"] = answer_of(judge.panels, row, both, [it for it in others if it], frame, drawing, templates)
-        line["move"] = moves.get((f"{row.model} ({row.run})", bool(both)))
-        line |= dds_over_orders(row, both)
+        lines.append(
+            {
+                "row": row,
+                "both": in_both,
+                "mean": {name: mean_or_none([getattr(of_order, name) for of_order in orders]) for name in OVER_ORDERS},
+                "asked_both": of_arm.deference_pp.notna().any(),
+                "answer": answer_of(judge.panels, row, in_both, orders, frame, drawing, templates),
+                "move": moves.get((f"{row.model} ({row.run})", bool(in_both))),
+                **dds_over_orders(row, in_both),
+            }
+        )
     answers = in_one_family({str(i): line["answer"] for i, line in enumerate(lines)})
     for line, given in zip(lines, answers.values(), strict=True):
         line |= {"answer": given, "kind": kind_of(given)}
@@ -127,6 +123,8 @@ def facts(results: Results) -> dict[str, Any]:
             if run.reading.mode == "reason" and results.options.verb in ("score", "report")
         },
         "little": LITTLE_DDS,
+        "doubtful": {} if frame.empty else doubtful(frame),
+        "lost": {} if frame.empty else lost_replies(frame),
         "over_corrected": scores.over_corrections(results.change_rows),
     }
 
@@ -138,13 +136,10 @@ def by_parser(run: JudgedRun, scored: pd.DataFrame, options: Options) -> list[di
     for parser in ("strict", "lenient"):
         reread, frame = run.read_by(parser), scored
         if parser != run.reading.parser:
-            judge = scores.Scored(
-                run=run.name, model=run.judge, verdict="reason", parser=parser, drawing=options.drawing
-            )
-            frame = scores.wide_frame(scores.score_panels(reread.panels, judge, [denominator]))
+            frame = scores.wide_frame(scores.score_judge(reread, [denominator], options.drawing))
         row = scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))[0]
         unparsed = {condition: share for condition, share in unparsed_of(reread).items() if share}
-        lines.append({"parser": parser, **dds_over_orders(row, in_both_orders(row, frame)), "unparsed": unparsed})
+        lines.append({"parser": parser, **dds_over_orders(row, in_orders(row, frame)[0]), "unparsed": unparsed})
     return lines
 
 
@@ -158,19 +153,15 @@ def tables_of(results: Results) -> list[TableSpec]:
 
 
 def plots_of(results: Results) -> list[Any]:
-    """What each judge accepts in either framing; DDS by dataset, of many judges as a field of numbers; and how many
-    errors are left on the claims that are kept."""
-    from eval.report.plots import heat_plot, interval_plot
+    """What each judge accepts in either framing; DDS by dataset, unless judges are many; and how many errors are left
+    on the claims that are kept."""
+    from eval.report.plots import interval_plot
 
     frame: pd.DataFrame = results.facts["frame"]
     rows = tables.by_shift(tables.with_orders(scores.shown(frame[frame.is_headline & one_denominator(frame)]), frame))
-    of = "deference" if rows.deference_pp.notna().any() else "dds"
-    title = "DDS by dataset, mean of both answer orders" if of == "deference" else "DDS by dataset"
-    accepts = [
-        {"label": line["row"].judge, "series": series, "value": value, **ends}
-        for line in results.facts["lines"]
-        for series, value, ends in acceptance_marks(line)
-    ]
+    measure = "deference" if rows.deference_pp.notna().any() else "dds"
+    title = "DDS by dataset, mean of both answer orders" if measure == "deference" else "DDS by dataset"
+    accepts = [mark for line in results.facts["lines"] for mark in acceptance_marks(line)]
     heading = "Claims accepted, as a statement and from a speaker"
     if all(line["both"] for line in results.facts["lines"]):
         heading += " (mean of both answer orders)"
@@ -179,16 +170,12 @@ def plots_of(results: Results) -> list[Any]:
         [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)] if accepts else []
     )
     if rows.judge.nunique() <= MOST_JUDGES:
-        ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
-        marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
+        columns = {f"{measure}{key}_pp": end for end, key in ENDS.items()}
+        marks = rows.rename(columns={"dataset": "label", "judge": "series", **columns})
         answers = {line["row"].judge: line["answer"] for line in results.facts["lines"]}
         marks = with_floors(marks, answers, "dds", zip(rows.judge, rows.dataset, strict=True))
-        known = marks.dropna(subset="value")
-        plots += [] if known.empty else [interval_plot("dds", title, known, SIGNS)]
-    else:
-        values = rows.pivot(index="dataset", columns="judge", values=f"{of}_pp")
-        values = values.reindex(index=rows.dataset.unique(), columns=rows.judge.unique())
-        plots.append(heat_plot("dds", title, values, values.map(signed), "+ defers, − doubts the speaker"))
+        drawn = marks.dropna(subset="value")
+        plots += [] if drawn.empty else [interval_plot("dds", title, drawn, SIGNS)]
     denominator = results.options.of(DialDeferOptions).denominator
     claims = {
         name: [
@@ -201,16 +188,13 @@ def plots_of(results: Results) -> list[Any]:
 
 
 def warnings_of(results: Results) -> list[str]:
-    """Datasets on which a DDS says little, and what to know of the runs' answers."""
-    frame = results.facts["frame"]
-    of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
-    names = dict.fromkeys(panel.dataset for judge in results.judges.values() for panel in judge.panels)
-    return [*([] if frame.empty else setting_doubts(frame)), *of_runs, *misspelt(names)]
+    """What to know of the runs' answers."""
+    return [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
 
 
 def left_out(results: Results) -> list[str]:
     """The arms of verdict files in which no shift can be scored."""
-    return [reason for judge in results.judges.values() if isinstance(judge, Judge) for reason in judge.left_out]
+    return [reason for judge in results.judges.values() for reason in judge.left_out]
 
 
 def write_items(results: Results, folder: Path) -> list[Path]:
@@ -223,21 +207,24 @@ def write_items(results: Results, folder: Path) -> list[Path]:
 def verdicts_of(run: FinishedRun) -> Verdicts:
     """The choice: 1 accepts the claim, 2 rejects it."""
     verdicts = judged(run).verdicts
-    return {(v.prompt_hash, v.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
+    return {(v.prompt.prompt_hash, v.reply.sample_index): None if v.choice is None else str(v.choice) for v in verdicts}
 
 
-def unparsed_of(judge: DialDeferRun) -> dict[str, float]:
+def unparsed_of(judge: JudgedRun) -> dict[str, float]:
     """Condition → % of its replies."""
-    asked = [panel.replies for panel in judge.panels if not panel.orders]
-    counts = np.array([[(each == UNPARSED).sum(axis=(0, 2)), (each > ERROR).sum(axis=(0, 2))] for each in asked]).sum(
-        axis=0
-    )
-    return {str(condition): 100 * n / max(1, of) for condition, n, of in zip(CONDITIONS, *counts.tolist(), strict=True)}
+    replies = [panel.replies for panel in judge.panels if not panel.orders]
+    counts = np.array(
+        [[(codes == UNPARSED).sum(axis=(0, 2)), (codes > ERROR).sum(axis=(0, 2))] for codes in replies]
+    ).sum(axis=0)
+    return {
+        str(condition): 100 * n / max(1, n_replies)
+        for condition, n, n_replies in zip(CONDITIONS, *counts.tolist(), strict=True)
+    }
 
 
 def runs_of(results: Results) -> dict[str, JudgedRun]:
     """The judges that are runs."""
-    return {name: run for name, run in results.judges.items() if isinstance(run, JudgedRun)}
+    return {name: run for name, run in results.judges.items() if run.plan}
 
 
 def report_tables(results: Results) -> list[TableSpec]:
@@ -245,26 +232,22 @@ def report_tables(results: Results) -> list[TableSpec]:
     frame: pd.DataFrame = results.facts["frame"]
     denominator = results.options.of(DialDeferOptions).denominator
     options: dict[str, Any] = {"denominator": denominator, "drawing": results.options.drawing}
-    every = [judge if isinstance(judge, Judge) else judge_of_run(judge, name) for name, judge in results.judges.items()]
     made: list[TableSpec] = []
     if frame.is_main.any():
         made += [tables.domain_table(frame), tables.summary_table(frame)]
         if frame.arm.nunique() > 1:
             made += [tables.mitigation_table(frame), tables.mitigation_summary_table(frame)]
         made += [tables.paraphrase_table(frame), tables.label_table(frame)]
-    arms = [change for judge in every for change in scores.arm_differences(judge, **options)]
-    made += [tables.difference_table(arms)] if arms else []
-    if judges := [judge for judge in every if setting_panels(judge)]:
+    if judges := {name: judge for name, judge in results.judges.items() if setting_panels(judge)}:
         flips = items.item_frame(judges, denominator)
         made += items.item_tables(flips)
         # Of the checkpoints of one model the first alone counts: a model and what was trained from it are one judge.
-        of_models, runs = dict[str, Judge](), runs_of(results)
-        for judge in () if results.is_before_after and results.change_rows else judges:
-            run = runs.get(judge.name)
-            of_models.setdefault(judge.name if run is None else first_model(run.config, run.path), judge)
+        of_models = dict[str, str]()
+        for name, judge in {} if results.is_before_after and results.change_rows else judges.items():
+            of_models.setdefault(first_model(judge.config, judge.path) if judge.plan else name, name)
         if len(of_models) > 1:
-            agreed = items.agreement(list(of_models.values()), flips)
-            made += items.agreement_tables(agreed) if len(agreed.flipped) else []
+            counts, note = items.agreement([*of_models.values()], flips)
+            made += items.agreement_tables([*of_models.values()], counts, note) if counts["items"]["total"] else []
         strata = items.alignments(judges, **options)
         made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
     return made
@@ -273,6 +256,8 @@ def report_tables(results: Results) -> list[TableSpec]:
 Row = Any  # of the wide frame, by scores.records
 
 ENDS = {"value": "", "low": "_ci_low", "high": "_ci_high"}
+# How often a judge accepts claims and is right, as statements and from a speaker
+OVER_ORDERS = ("accept_rate_c1", "accept_rate_c2", "acc_c1", "acc_c2")
 MOST_SENTENCES = 6  # judges that have a sentence each; more are counted
 
 
@@ -288,29 +273,18 @@ def kind_of(given: Answer) -> str:
     return f"yes{given.direction}" if given.measure == "dds" else "right"
 
 
-def judge_of(results: Results, row: Row) -> DialDeferRun:
+def judge_of(results: Results, row: Row) -> JudgedRun:
     """A row's judge."""
-    names: dict[tuple[str, str], DialDeferRun] = {
-        (judge.files, judge.model) if isinstance(judge, Judge) else (judge.name, judge.judge): judge
-        for judge in results.judges.values()
-    }
-    return names[row.run, row.model]
+    judges: Mapping[str, JudgedRun] = results.judges
+    return next(judge for judge in judges.values() if (judge.name, judge.judge) == (row.run, row.model))
 
 
-def in_both_orders(row: Row, frame: pd.DataFrame) -> Row | None:
-    """The row that tells deference from position where both answer orders of a row's prompts were asked, else None."""
-    return alike(row, frame[frame.deference_pp.notna()])
-
-
-def alike(row: Row, frame: pd.DataFrame) -> Row | None:
-    """The first row of a frame that is of the same prompts as another, but for the order of the answers."""
+def in_orders(row: Row, frame: pd.DataFrame) -> tuple[Row | None, Row | None]:
+    """(over both answer orders, with the other one): the rows of a frame that are of the same prompts as another."""
     keys = ("run", "model", "arm", "roles", "c1_source", "datasets", "denominator", "template", "speaker1", "speaker2")
-    return next((it for it in scores.records(frame) if all(getattr(it, k) == getattr(row, k) for k in keys)), None)
-
-
-def in_other_order(row: Row, frame: pd.DataFrame) -> Row | None:
-    """The row of the same prompts with the answers in the other order."""
-    return alike(row, frame[~frame.answer_order.isin([row.answer_order, BOTH_ORDERS])])
+    alike = [peer for peer in scores.records(frame) if all(getattr(peer, key) == getattr(row, key) for key in keys)]
+    in_both = next((peer for peer in alike if peer.deference_pp is not None), None)
+    return in_both, next((peer for peer in alike if peer.answer_order not in (row.answer_order, BOTH_ORDERS)), None)
 
 
 def dds_over_orders(row: Row, both: Row | None) -> dict[str, float | None]:
@@ -319,22 +293,16 @@ def dds_over_orders(row: Row, both: Row | None) -> dict[str, float | None]:
     return {end: getattr(main, f"{measure}{key}_pp") for end, key in ENDS.items()}
 
 
-def over_orders(row: Row, both: Row | None, frame: pd.DataFrame) -> dict[str, float | None]:
-    """How often a judge accepts claims and is right, as statements and from a speaker; with `both` of both orders."""
-    orders = [row, in_other_order(row, frame)] if both else [row]
-    names = ("accept_rate_c1", "accept_rate_c2", "acc_c1", "acc_c2")
-    return {name: mean_or_none([getattr(of, name) for of in orders if of]) for name in names}
-
-
-def acceptance_marks(line: Mapping[str, Any]) -> Iterator[tuple[str, float, dict[str, float | None]]]:
-    """(framing, % of claims accepted, interval) of a line of the facts; the rise is half of DDS, as is its interval."""
-    rates = [line["mean"][f"accept_rate_{framing}"] for framing in ("c1", "c2")]
-    if None not in rates:
-        c1, c2 = (100 * rate for rate in rates)
-        yield "as a statement", c1, {"low": None, "high": None}
-        known = None not in (line["value"], line["low"], line["high"])
-        ends = {end: c2 + (line[end] - line["value"]) / 2 if known else None for end in ("low", "high")}
-        yield "from a speaker", c2, ends
+def acceptance_marks(line: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """% of claims accepted in each framing of a line of the facts; the rise is half of DDS, as is its interval."""
+    c1, c2 = (line["mean"][f"accept_rate_{framing}"] for framing in ("c1", "c2"))
+    if c1 is None or c2 is None:
+        return []
+    has_interval = None not in (line["value"], line["low"], line["high"])
+    limits = {end: 100 * c2 + (line[end] - line["value"]) / 2 if has_interval else None for end in ("low", "high")}
+    statement = {"series": "as a statement", "value": 100 * c1, "low": None, "high": None}
+    marks = (statement, {"series": "from a speaker", "value": 100 * c2, **limits})
+    return [{"label": line["row"].judge, **mark} for mark in marks]
 
 
 def main_changes(results: Results) -> dict[tuple[str, bool], Any]:
@@ -343,64 +311,42 @@ def main_changes(results: Results) -> dict[tuple[str, bool], Any]:
     """
     moves: dict[tuple[str, bool], Any] = {}
     for run, changes in results.changes.groupby("second", sort=False):
-        first = changes.iloc[0]
-        of_arm = changes[(changes.arm == first.arm) & (changes.roles == first.roles)]
-        is_dds = (of_arm.measure == "dds") & (of_arm.variant == first.variant)
-        is_own = of_arm.c1_source == scores.OWN
-        wanted = {False: of_arm[is_dds & (is_own | ~(is_dds & is_own).any())]}
+        first, is_own = changes.iloc[0], changes.c1_source == scores.OWN
+        ranked = changes.assign(fixed=~is_own, rank=scores.narrowness(changes))
+        ranked = ranked[(changes.arm == first.arm) & (changes.roles == first.roles)]
+        ranked = ranked.sort_values(["fixed", "rank"], kind="stable")
         in_both = ", ".join(filter(None, [first.variant, BOTH_ORDERS]))
-        wanted[True] = of_arm[is_own & (of_arm.measure == "deference") & (of_arm.variant == in_both)]
-        moves |= {
-            (run, is_both): scores.records(
-                rows.assign(rank=scores.narrowness(rows)).sort_values("rank", kind="stable")
-            )[0]
-            for is_both, rows in wanted.items()
-            if len(rows)
-        }
+        for is_both, measure, variant in ((False, "dds", first.variant), (True, "deference", in_both)):
+            rows = ranked[(ranked.measure == measure) & (ranked.variant == variant)]
+            moves |= {(str(run), is_both): row for row in scores.records(rows[:1])}
     return moves
 
 
-def setting_doubts(frame: pd.DataFrame) -> list[str]:
-    """The doubts about each judge in each setting, with its own C1, or with fixed C1 where it has no own."""
+def doubtful(frame: pd.DataFrame) -> dict[str, dict[str, list[Row]]]:
+    """Each judge in each setting, with its own C1 or, where it has no own, with fixed C1 → the datasets on which DDS
+    says little: unparsed (above MANY_UNPARSED in some condition), tied (as many margins of 0), saturated."""
     is_own = frame.c1_source == scores.OWN
     has_own = is_own.groupby([frame[key] for key in scores.KEYS[:-1]]).transform("any")
-    sentences = []
+    kinds: dict[str, dict[str, list[Row]]] = {}
     for _, group in frame[is_own | ~has_own].groupby(scores.KEYS, sort=False):
-        row = scores.records(group)[0]
-        setting = "" if row.is_headline else tables.setting_words(row)
-        sentences += [f"{', '.join(filter(None, [row.judge, setting]))}: {words}" for words in doubts(group)]
-    for judge, group in frame[is_own & frame.is_dataset & one_denominator(frame)].groupby("judge", sort=False):
-        if n_errors := int(group.n_errors[group.answer_order != BOTH_ORDERS].sum()):
-            sentences.append(f"{judge}: the engine failed on {n_errors:,} replies; their items are left out")
-    return sentences
+        rows = scores.records(group[group.is_dataset & one_denominator(group)])
+        setting = "" if group.is_headline.iloc[0] else tables.setting_words(group.iloc[0])
+        kinds[", ".join(filter(None, [group.judge.iloc[0], setting]))] = {
+            "unparsed": (unparsed := [row for row in rows if row.unparsed_rate_worst >= MANY_UNPARSED]),
+            "tied": [row for row in rows if row.n_ties >= MANY_UNPARSED * row.n_replies],
+            "saturated": [row for row in rows if row.saturated and row not in unparsed],
+        }
+    return kinds
 
 
-def doubts(group: pd.DataFrame) -> list[str]:
-    """Why DDS says little about a judge's judgement, a sentence for each reason with its datasets."""
-    rows = scores.records(group[group.is_dataset & one_denominator(group)])
-    unparsed = [row for row in rows if row.unparsed_rate_worst >= MANY_UNPARSED]
-    tied = [row for row in rows if row.n_ties >= MANY_UNPARSED * row.n_replies]
-    parts = {
-        " are unparsed, so Δ and DDS say more about format than about judgement. Constrain the output "
-        "(sampling.structured: json) or use margins.": [
-            f"{percent(row.unparsed_rate)} of the replies on {row.dataset} ({percent(row.unparsed_rate_worst)} in the "
-            "worst condition)"
-            for row in unparsed
-        ],
-        " are exactly 0 and count by half, so 0/1 accuracies and DDS depend on rounding; soft DDS does not.": [
-            f"{percent(row.n_ties / row.n_replies)} of the margins on {row.dataset}" for row in tied
-        ],
-        ". A judge with one answer for nearly everything can have a DDS near 0 for that reason.": [
-            f"on {row.dataset} this judge is saturated (it accepts {percent(row.accept_rate_c1)} of the claims in C1 "
-            f"and {percent(row.accept_rate_c2)} in C2)"
-            for row in rows
-            if row.saturated and row not in unparsed
-        ],
-    }
-    return [f"{', '.join(cases)}{words}" for words, cases in parts.items() if cases]
+def lost_replies(frame: pd.DataFrame) -> dict[str, int]:
+    """Judge → how many replies its engine lost, of those that lost some."""
+    is_counted = (frame.c1_source == scores.OWN) & frame.is_dataset & (frame.answer_order != BOTH_ORDERS)
+    n_errors = frame[is_counted & one_denominator(frame)].groupby("judge", sort=False).n_errors.sum()
+    return {str(judge): int(n) for judge, n in n_errors.items() if n}
 
 
-EVALUATION = Evaluation[DialDeferRun](
+EVALUATION = Evaluation[JudgedRun](
     heading="Does the judge bend to who is speaking?",
     words=Path(__file__).with_name("words.j2"),
     read=read,

@@ -19,7 +19,16 @@ from evenhand.errors import DataError
 from evenhand.files import locked
 from evenhand.terminal import command_parser, say
 from studies.dialdefer import measures
-from studies.dialdefer.panels import BOTH_ORDERS, JudgedRun, Panel, check_same_items, item_texts, load_run, variant_of
+from studies.dialdefer.panels import (
+    BOTH_ORDERS,
+    MAIN_ROLES,
+    JudgedRun,
+    Panel,
+    check_same_items,
+    item_texts,
+    load_run,
+    variant_of,
+)
 from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
 from studies.flips import FLIPS_FILE, KIND, LENIENT, Flip, FlipSide, write_flips
@@ -37,27 +46,27 @@ FRAMINGS = {"c1": ("a bare statement", measures.C1), "c2": ("a speaker's turn", 
 def asked_by(runs: Mapping[str, JudgedRun], withheld: Container[str]) -> Iterator[Asked]:
     """Every verdict of some runs; without the texts of withheld datasets."""
     for name, run in runs.items():
-        choices = {(v.item_id, v.factors, v.condition, v.sample_index): v.choice or 0 for v in run.verdicts}
-        read = rendered_prompts(run.path, {v.prompt_hash for v in run.verdicts if v.dataset not in withheld})
+        choices = {
+            (v.prompt.item_id, v.factors, v.condition, v.reply.sample_index): v.choice or 0 for v in run.verdicts
+        }
+        shown = {v.prompt.prompt_hash for v in run.verdicts if v.prompt.dataset not in withheld}
+        read = rendered_prompts(run.path, shown)
         for v in run.verdicts:
-            statement = choices.get(
-                (v.item_id, v.factors, STATEMENT_OF.get(v.condition, v.condition), v.sample_index), 0
-            )
+            prompt, sample, stated = v.prompt, v.reply.sample_index, STATEMENT_OF.get(v.condition, v.condition)
+            statement = choices.get((prompt.item_id, v.factors, stated, sample), 0)
             verdict = {measures.ACCEPT: "accepts", None: str(v.reason)}.get(v.choice, "rejects")
             is_changed = measures.is_changed(statement, v.choice or 0)
             yield Asked(
-                item_id=v.item_id,
-                dataset=v.dataset,
+                item_id=prompt.item_id,
+                dataset=prompt.dataset,
                 judge=name,
                 condition=v.condition,
-                setting=", ".join(
-                    filter(None, [*varied(v.factors), f"sample {v.sample_index}" * bool(v.sample_index)])
-                ),
+                setting=", ".join([*varied(v.factors), *[f"sample {sample}"] * bool(sample)]),
                 verdict=verdict if v.margin is None else f"{verdict} ({v.margin:+.2f} nats)",
                 is_right=None if v.choice is None else (v.choice == measures.ACCEPT) == v.condition.claim_is_true,
                 flip="accepted " + ONLY[v.choice == measures.ACCEPT] if is_changed else "",
-                reply=None if v.dataset in withheld else v.text,
-                prompt=read.get(v.prompt_hash),
+                reply=None if prompt.dataset in withheld else v.reply.text,
+                prompt=read.get(prompt.prompt_hash),
             )
 
 
@@ -86,7 +95,7 @@ def write_items(folder: Path, runs: Mapping[str, JudgedRun], *, shows_aio: bool)
 class Side:
     """One run's verdicts in a framing as the command line names it: "c1", "c2/honest", "c2/none/v1"."""
 
-    def __init__(self, run: JudgedRun, text: str, roles: str, when: str = "") -> None:
+    def __init__(self, run: JudgedRun, text: str, when: str = "") -> None:
         """when: "before" or "after", of two runs. Raises DataError for an unknown framing, and where no dataset was
         asked so."""
         self.run = run
@@ -102,20 +111,22 @@ class Side:
         single = [p for p in run.panels if p.factors.answer_order != BOTH_ORDERS]
         for panel in single:
             is_asked = panel.has_c1 if name == "c1" else panel.has_c2
-            if is_asked and (panel.factors.arm, panel.roles, variant_of(panel, single)) == (arm, roles, variant):
+            if is_asked and (panel.factors.arm, panel.roles, variant_of(panel, single)) == (arm, MAIN_ROLES, variant):
                 self.panels[panel.dataset] = panel
         if not self.panels:
             arms = ", ".join(dict.fromkeys(panel.factors.arm for panel in single))
             raise DataError(f"{run.judge}: no dataset was judged as {self.words} (arms: {arms})")
         # Of several samples the first that has the verdict gives the reason; margins have none.
-        self.replies: dict[tuple[str, int | None], str] = {}
-        for verdict in run.verdicts if run.reading.mode == "reason" else ():
-            self.replies.setdefault((verdict.prompt_hash, verdict.choice), verdict.text)
+        self.replies: dict[tuple[Any, ...], str] = {}
+        for v in run.verdicts if run.reading.mode == "reason" else ():
+            key = (v.prompt.dataset, v.prompt.item_id, v.condition, v.factors, v.choice)
+            self.replies.setdefault(key, v.reply.text)
 
     def flip_side(self, dataset: str, row: int, claim: int, choice: int) -> FlipSide:
         """The verdict on a claim of an item, with what was written for it."""
-        prompt_hash = str(self.panels[dataset].hashes[row, self.columns[claim]])
-        reason = measures.reasoning_in(self.replies.get((prompt_hash, choice), ""))
+        panel, condition = self.panels[dataset], measures.CONDITIONS[self.columns[claim]]
+        key = (dataset, panel.item_ids[row], condition, panel.factors, choice)
+        reason = measures.reasoning_in(self.replies.get(key, ""))
         # JSON can spell half surrogate pairs, which no file takes.
         reason = reason.encode("utf-8", "replace").decode()
         return FlipSide(put_as=self.words, accepts=choice == measures.ACCEPT, reason=reason)
@@ -134,7 +145,6 @@ def main(argv: Sequence[str]) -> None:
             help=f"the {name} verdict's framing, such as c2/honest (default: c1 and c2; of two runs c2 and c2)",
         )
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["lost"], help="lost: right, then wrong (default)")
-    parser.add_argument("--roles", choices=("2->1", "1->2"), default="2->1", help="of r/AIO (default: 2->1)")
     parser.add_argument("--parser", choices=sorted(measures.PARSERS), default="strict", help="of reasoned replies")
     parser.add_argument(
         "--allow-differences", action="store_true", help="take two runs that differ in more than the model"
@@ -181,15 +191,15 @@ def sides_of_runs(options: argparse.Namespace) -> tuple[str, Side, Side]:
     names = judge_names([run.judge for run in runs], [run.name for run in runs])
     if len(runs) == 1:
         framings = (options.first or "c1", options.second or "c2")
-        first, second = (Side(runs[0], framing, options.roles) for framing in framings)
+        first, second = (Side(runs[0], framing) for framing in framings)
         return names[0], first, second
     differing = differences(runs[0], runs[1])
     if not options.allow_differences:
         check_comparable(names[0], {names[1]: differing})
     for line in difference_lines({names[1]: differing}):
         say(line)
-    before = Side(runs[0], options.first or "c2", options.roles, "before")
-    return " → ".join(names), before, Side(runs[1], options.second or "c2", options.roles, "after")
+    before = Side(runs[0], options.first or "c2", "before")
+    return " → ".join(names), before, Side(runs[1], options.second or "c2", "after")
 
 
 def flips_between(model: str, first: Side, second: Side, kinds: Sequence[str]) -> tuple[list[Flip], dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Item by item: flips, agreement of judges (Tables 24 to 29, 33); r/AIO (Tables 4, 14, 16). See tables.yaml."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,15 @@ from eval.estimates.changes import Compared, change_in
 from eval.estimates.estimate import Drawing, Drawn, estimate
 from eval.report.tables import TableSpec
 from studies.dialdefer.measures import CONDITIONS, credit, dds_pp, deltas_pp, flip_masks
-from studies.dialdefer.panels import Judge, Panel, setting_panels, without_lost
+from studies.dialdefer.panels import JudgedRun, Panel, labels_of, setting_panels, without_lost
 from studies.dialdefer.quantities import ACC_C1_TRUE, DDS, observed, pair_of
 from studies.dialdefer.scores import AIO
 from studies.dialdefer.tables import table
 
+Judges = Mapping[str, JudgedRun]  # by the name that tables call them by
 
-def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.DataFrame:
+
+def item_frame(judges: Judges, denominator: str = "published") -> pd.DataFrame:
     """A row for each judge and item of the main setting, without those lost to engine errors.
 
     judge, dataset, item; deference, skepticism, flipped (either); flips, 0 to 2; dds_pp, its own DDS from its credit
@@ -25,12 +27,12 @@ def item_frame(judges: Sequence[Judge], denominator: str = "published") -> pd.Da
     denominator `published` the mean of dds_pp over a dataset is the dataset's DDS.
     """
     parts = []
-    for judge in judges:
+    for name, judge in judges.items():
         for (panel,) in map(without_lost, setting_panels(judge).values()):
             deference, skepticism = flip_masks(panel.replies)
             earned, counted = credit(panel.replies, denominator)
             columns = {
-                "judge": judge.name,
+                "judge": name,
                 "dataset": panel.dataset,
                 "item": panel.item_ids,
                 "deference": deference,
@@ -80,25 +82,14 @@ def item_tables(items: pd.DataFrame) -> list[TableSpec]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Agreement:
-    """On which items several judges flip.
+def agreement(names: Sequence[str], items: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """In how many of some judges items flip, over the items that all of them answered, and what was left out.
 
-    flipped: (dataset, item) × judge, over the items that all judges answered.
-    counts: a row for each dataset and "total": items, all, none, some (that flip in so many judges), agreement (% on
-    which all do the same), by_chance (items that would flip in all if judges flipped independently at their rates).
-    note: what counts as a flip, and what was left out.
+    items: their item_frame. A row for each dataset and "total": items, all, none, some (that flip in so many judges),
+    agreement (% on which all do the same), by_chance (items that would flip in all if judges flipped independently at
+    their rates).
     """
-
-    flipped: pd.DataFrame
-    counts: pd.DataFrame
-    note: str
-
-
-def agreement(judges: Sequence[Judge], items: pd.DataFrame) -> Agreement:
-    """In how many of the judges items flip, over the items that all of them answered; items: their item_frame."""
-    names = [judge.name for judge in judges]
-    wide = items.pivot(index=["dataset", "item"], columns="judge", values="flipped").reindex(columns=names)
+    wide = items.pivot(index=["dataset", "item"], columns="judge", values="flipped").reindex(columns=[*names])
     flipped = wide.dropna().astype(bool).reindex(items.dataset.unique(), level="dataset")
     n_judges, total = flipped.sum(axis=1), len(names)
     parts = {"items": 1, "all": n_judges == total, "none": n_judges == 0, "some": n_judges.between(1, total - 1)}
@@ -110,12 +101,12 @@ def agreement(judges: Sequence[Judge], items: pd.DataFrame) -> Agreement:
     note = f"Judges: {', '.join(names)}. An item flips in a judge if it flips in either direction."
     if n_others := len(wide) - len(flipped):
         note += f" Left out: {n_others} items that some judge was not asked, or that its engine failed to answer."
-    return Agreement(flipped=flipped, counts=counts, note=note)
+    return counts, note
 
 
-def agreement_tables(agreed: Agreement) -> list[TableSpec]:
-    """Table 27, which has the columns of Table 24, and Table 33."""
-    total, names = agreed.counts.loc["total"], list(agreed.flipped.columns)
+def agreement_tables(names: Sequence[str], counts: pd.DataFrame, note: str) -> list[TableSpec]:
+    """Table 27, which has the columns of Table 24, and Table 33, of what `agreement` gives."""
+    total = counts.loc["total"]
     numbers = {
         "total items": total["items"],
         f"flip in all {len(names)} models": total["all"],
@@ -126,8 +117,8 @@ def agreement_tables(agreed: Agreement) -> list[TableSpec]:
     lines = pd.DataFrame({"metric": list(numbers), "items": [int(n) for n in numbers.values()]})
     lines["share"] = (100 * lines["items"] / total["items"]).where(lines.index > 0)
     return [
-        table("table27_flip_agreement", agreed.counts.reset_index(names="dataset"), agreed=agreed.note),
-        table("table33_flip_agreement_total", lines, agreed=agreed.note, judges=", ".join(names)),
+        table("table27_flip_agreement", counts.reset_index(names="dataset"), agreed=note),
+        table("table33_flip_agreement_total", lines, agreed=note, judges=", ".join(names)),
     ]
 
 
@@ -136,23 +127,26 @@ OR, NOR = "OR", "NOR"  # overreacting, not overreacting: the original poster, in
 EVERY = "all"
 
 
-def alignments(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> pd.DataFrame:
+def alignments(judges: Judges, *, denominator: str = "published", drawing: Drawing) -> pd.DataFrame:
     """A row for each judge of r/AIO whose items' labels are all known, with <stratum>_<figure> of the strata OR, NOR
     and all.
 
     n_items, acc_* in percent, *_pp; NaN where there is no item. balanced_dds_pp = (DDS_OR + DDS_NOR) / 2 (equation 4):
     what DDS would be if both verdicts were equally frequent. Its interval resamples items within each stratum.
     """
-    panels = ((judge, setting_panels(judge).get(AIO)) for judge in judges)
-    labelled = [(judge, panel) for judge, panel in panels if panel and judge.labels.keys() >= {*panel.item_ids}]
-    return pd.DataFrame([strata(judge, panel, denominator, drawing) for judge, panel in labelled])
+    rows = []
+    for name, judge in judges.items():
+        panel = setting_panels(judge).get(AIO)
+        if panel and (labels := labels_of(judge)).keys() >= {*panel.item_ids}:
+            rows.append({"judge": name, **strata(labels, panel, denominator, drawing)})
+    return pd.DataFrame(rows)
 
 
-def strata(judge: Judge, panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
-    """The figures of one judge."""
+def strata(label_of: Mapping[str, str], panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
+    """The figures of one judge. label_of: item → OR or NOR."""
     (panel,) = without_lost(panel)
-    labels = np.array([judge.labels[item_id] for item_id in panel.item_ids])
-    row: dict[str, Any] = {"judge": judge.name}
+    labels = np.array([label_of[item_id] for item_id in panel.item_ids])
+    row: dict[str, Any] = {}
     strata = dict[str, list[Drawn]]()
     for name, is_in in ((OR, labels == OR), (NOR, labels == NOR), (EVERY, labels != "")):
         (of_stratum,) = observed("verdicts", [panel.at(np.flatnonzero(is_in))], denominator)
@@ -172,7 +166,7 @@ def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
     return [table("table4_or_nor_alignment", rows), table("table16_balanced_dds", rows)]
 
 
-def reversal_table(judges: Sequence[Judge], *, denominator: str = "published", drawing: Drawing) -> TableSpec:
+def reversal_table(judges: Judges, *, denominator: str = "published", drawing: Drawing) -> TableSpec:
     """DialDefer Table 14, with intervals, and with accuracy on C1_True: which side the narrative is on (C.4).
 
     A row for each judge and dataset that was asked in both directions, untreated and in the main prompt variant. In
@@ -180,12 +174,12 @@ def reversal_table(judges: Sequence[Judge], *, denominator: str = "published", d
     items in one direction: such a dataset is left out.
     """
     rows = []
-    for judge in judges:
+    for name, judge in judges.items():
         there, back = setting_panels(judge), setting_panels(judge, REVERSED_ROLES)
         for dataset in (name for name in back if name in there and there[name].item_ids == back[name].item_ids):
             pair = pair_of("verdicts", [there[dataset]], [back[dataset]], denominator, drawing)
             dds, acc = (change_in(m, pair, Compared("2->1", "1->2", {}), dataset) for m in (DDS, ACC_C1_TRUE))
-            row = {"judge": judge.name, "dataset": dataset, "items": dds.change.n_units}
+            row = {"judge": name, "dataset": dataset, "items": dds.change.n_units}
             row |= {"c1_true_before": acc.before.value, "c1_true_after": acc.after.value}
             for side in ("before", "after", "change"):
                 side_dds = getattr(dds, side)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from eval.reading.objects import last_object, last_value, without_thinking
 from eval.reading.reader import read
 from eval.runs import SELF_READ, PlannedPrompt
-from evenhand.completions import answer_probability
 from evenhand.records import Completion
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.templates import NO_FIRST
@@ -221,22 +220,21 @@ class NoVerdict(StrEnum):
     ERROR = "error"  # the engine failed: excluded, counted apart, never an answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """One judge's decision on one planned prompt, once."""
 
-    prompt_hash: str
-    item_id: str
-    benchmark: str
-    dataset: str
-    condition: Condition
+    prompt: PlannedPrompt
     factors: Factors
-    sample_index: int
+    reply: Completion  # as the judge gave it: with answer order no_first, its "1" rejects
     choice: int | None  # 1 accepts the claim, 2 rejects it, in whichever order the answers were shown
     reason: NoVerdict | None  # set exactly when choice is None
-    text: str  # as the judge wrote it: with answer order no_first, its "1" rejects
     margin: float | None = None  # log P(accepting answer) - log P(rejecting answer) in nats; may be infinite
-    p_answer: float | None = None  # P(1) + P(2), of a margin
+
+    @property
+    def condition(self) -> Condition:
+        """In which condition it was asked."""
+        return Condition(self.prompt.condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,23 +277,9 @@ def judge_all(
     verdicts = []
     factors = {asked: Factors(**dict(asked)) for asked in {prompt.factors for prompt in plan}}
     for prompt, k in product(plan, range(n_samples)):
-        completion, asked = replies[prompt.prompt_hash][k], factors[prompt.factors]
-        choice, reason, margin = decide(completion, reading)
+        reply, asked = replies[prompt.prompt_hash][k], factors[prompt.factors]
+        choice, reason, margin = decide(reply, reading)
         if asked.answer_order == NO_FIRST:
             choice, margin = choice and 3 - choice, None if margin is None else -margin
-        verdict = Verdict(
-            prompt_hash=prompt.prompt_hash,
-            item_id=prompt.item_id,
-            benchmark=prompt.benchmark,
-            dataset=prompt.dataset,
-            condition=Condition(prompt.condition),
-            factors=asked,
-            sample_index=completion.sample_index,
-            choice=choice,
-            reason=reason,
-            text=completion.text,
-            margin=margin,
-            p_answer=None if margin is None else answer_probability(completion),
-        )
-        verdicts.append(verdict)
+        verdicts.append(Verdict(prompt, asked, reply, choice, reason, margin))
     return verdicts

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from pathlib import Path
 from statistics import median
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.runs import FinishedRun, clusters_of, copy_doubts, load_finished, reading_shares
-from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts
+from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts, answer_probability
 from evenhand.config import parse_config
 from evenhand.errors import DataError, EvenhandError
 from evenhand.records import plain
@@ -40,6 +40,7 @@ from studies.dialdefer.render import AIO_DATASETS, own_labels
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
 BOTH_ORDERS = "both_orders"
+EXTERNAL = "external"  # the verdict mode, and the template, of what was not asked by us
 MAIN_ROLES = "2->1"
 
 
@@ -54,7 +55,6 @@ class Panel:
     clusters: tuple[str, ...]  # of each item: those of one cluster are resampled together
     replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes of studies.dialdefer.measures
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
-    hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes, of what was asked in one order with own C1; "" where absent
     p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
     orders: "tuple[Panel, ...]" = ()  # of both answer orders together: each by itself, yes_first first
     fitted: float = 0.0  # see eval.estimates.estimate.Observed
@@ -92,32 +92,15 @@ class Panel:
             clusters=tuple(self.clusters[i] for i in rows),
             replies=self.replies[rows],
             margins=self.margins[rows],
-            hashes=self.hashes[rows],
             orders=tuple(order.at(rows) for order in self.orders),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Judge:
-    """One model's verdicts: a sampling run's, or those of one model in verdict files."""
-
-    name: str  # how tables call it: the model, or the run's name
-    model: str
-    panels: tuple[Panel, ...]  # one for each (dataset, factors)
-    labels: Mapping[str, str]  # r/AIO item id → "OR" | "NOR", the verdict on the original poster; empty when unknown
-    # Of verdict files alone: what tables call them, how replies were read (None where every choice was given), and the
-    # arms of a dataset in which no shift can be scored, with the reason.
-    files: str = ""
-    parser: str | None = None
-    left_out: Sequence[str] = ()
-    readings: Sequence[tuple[str, str, float, int]] = ()  # see JudgedRun.readings
 
 
 def panels_of(verdicts: Iterable[Verdict], clusters: Mapping[tuple[str, str], str]) -> list[Panel]:
     """A panel for each (dataset, factors) among the verdicts, in order of first appearance. clusters: of each item."""
     groups: dict[tuple[str, str, Factors], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
-        groups[verdict.benchmark, verdict.dataset, verdict.factors].append(verdict)
+        groups[verdict.prompt.benchmark, verdict.prompt.dataset, verdict.factors].append(verdict)
     return [panel_of(*key, group, clusters) for key, group in groups.items()]
 
 
@@ -125,21 +108,18 @@ def panel_of(
     benchmark: str, dataset: str, factors: Factors, verdicts: Sequence[Verdict], clusters: Mapping[tuple[str, str], str]
 ) -> Panel:
     """The panel of verdicts that share dataset and factors."""
-    item_ids = tuple(sorted({v.item_id for v in verdicts}))
+    item_ids = tuple(sorted({v.prompt.item_id for v in verdicts}))
     row_of = {item_id: row for row, item_id in enumerate(item_ids)}
-    shape = (len(item_ids), len(CONDITIONS), 1 + max(v.sample_index for v in verdicts))
+    shape = (len(item_ids), len(CONDITIONS), 1 + max(v.reply.sample_index for v in verdicts))
     replies, margins = np.full(shape, ABSENT, dtype=np.int8), np.full(shape, np.nan)
-    hashes = np.full(shape[:2], "", dtype="<U16")
     codes = {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}
     for v in verdicts:
-        place = row_of[v.item_id], CONDITIONS.index(v.condition), v.sample_index
+        place = row_of[v.prompt.item_id], CONDITIONS.index(v.condition), v.reply.sample_index
         replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNPARSED) if v.choice is None else v.choice
         margins[place] = np.nan if v.margin is None else v.margin
-        hashes[place[:2]] = v.prompt_hash
-    p_answers = [
-        [v.p_answer for v in verdicts if v.condition.is_dialogue == framing and v.p_answer is not None]
-        for framing in (False, True)
-    ]
+    margins_read = ((v.condition.is_dialogue, answer_probability(v.reply)) for v in verdicts if v.margin is not None)
+    known = [(is_dialogue, p) for is_dialogue, p in margins_read if p is not None]
+    p_answers = [[p for is_dialogue, p in known if is_dialogue == framing] for framing in (False, True)]
     return Panel(
         benchmark=benchmark,
         dataset=dataset,
@@ -148,7 +128,6 @@ def panel_of(
         clusters=tuple(clusters[dataset, item_id] for item_id in item_ids),
         replies=replies,
         margins=margins,
-        hashes=hashes,
         p_answer=(median(p_answers[0] or [math.nan]), median(p_answers[1] or [math.nan])),
     )
 
@@ -272,7 +251,7 @@ def grouped(paired: Sequence[Panel], panels: Sequence[Panel]) -> dict[tuple[str,
     return groups
 
 
-def setting_panels(judge: "Judge | JudgedRun", roles: str = MAIN_ROLES, variant: str = "") -> dict[str, Panel]:
+def setting_panels(judge: "JudgedRun", roles: str = MAIN_ROLES, variant: str = "") -> dict[str, Panel]:
     """Dataset → the judge's untreated panel in a variant, by default the main one, with both framings of its own."""
     panels = grouped(judge.panels, judge.panels).get(("none", roles, variant), [])
     return {panel.dataset: panel for panel in panels if panel.has_c1 and panel.has_c2}
@@ -280,18 +259,16 @@ def setting_panels(judge: "Judge | JudgedRun", roles: str = MAIN_ROLES, variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedRun(FinishedRun):
-    """A complete run and what its judge decided."""
+    """A complete run and what its judge decided; or one model's verdicts in files, which have no plan."""
 
     reading: ReadingMode
-    verdicts: Sequence[Verdict]
     panels: Sequence[Panel]  # of what was asked, then of both answer orders together where both were
-    doubts: Sequence[str]  # what to know of its answers before believing a score
-
-    @property
-    def readings(self) -> Sequence[tuple[str, str, float, int]]:
-        """(condition, how its texts were read or why not, % of them, how many): the parser, or a NoVerdict."""
-        texts = self.verdicts if self.reading.mode == "reason" else ()
-        return [*reading_shares((v.condition, v.reason or str(self.reading.parser)) for v in texts)]
+    verdicts: Sequence[Verdict] = ()
+    doubts: Sequence[str] = ()  # what to know of its answers before believing a score
+    # (condition, how its texts were read or why not, % of them, how many): the parser, or a NoVerdict
+    readings: Sequence[tuple[str, str, float, int]] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)  # of files: r/AIO item → "OR" | "NOR", as in `labels_of`
+    left_out: Sequence[str] = ()  # of files: the arms of a dataset in which no shift can be scored, with the reason
 
     def read_by(self, parser: str) -> "JudgedRun":
         """The same run as another parser reads it."""
@@ -325,6 +302,7 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
         reading=reading,
         verdicts=verdicts,
         panels=with_both_orders(panels),
+        readings=[*reading_shares((v.condition, v.reason or str(reading.parser)) for v in verdicts if reading.parser)],
         doubts=[
             *copy_doubts(run.plan),
             *answer_doubts(chain.from_iterable(run.replies.values())),
@@ -333,15 +311,17 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
     )
 
 
-def judge_of_run(run: JudgedRun, name: str = "") -> Judge:
-    """A loaded run as a judge, called by its model unless a name is given.
+def judge_of_files(path: Path, model: str, parser: str | None, panels: Sequence[Panel], **facts: Any) -> JudgedRun:
+    """One model's verdicts in files. parser: that read replies; None where every choice was given."""
+    config = {"verdict": EXTERNAL, "model": {"name": model, "label": model}}
+    run: dict[str, Any] = {"path": path, "config": config, "provenance": {}, "plan": (), "replies": {}, "rendered": {}}
+    return JudgedRun(**run, reading=ReadingMode(EXTERNAL, parser), panels=panels, **facts)
 
-    r/AIO's labels come from the run's own data; they are empty when it has none, or its data is gone or has changed.
-    """
-    has_aio = any(panel.dataset in AIO_DATASETS for panel in run.panels)
-    items = item_texts(run).values() if has_aio else ()
-    labels = {item.item_id: str(item.meta["label"]) for item in items if item.dataset in AIO_DATASETS}
-    return Judge(name=name or run.judge, model=run.judge, panels=tuple(run.panels), labels=labels)
+
+def labels_of(judge: JudgedRun) -> Mapping[str, str]:
+    """r/AIO item → "OR" | "NOR", the verdict on the original poster; {} where a run's data is gone or has changed."""
+    items = item_texts(judge).values() if any(panel.dataset in AIO_DATASETS for panel in judge.panels) else ()
+    return judge.labels or {i.item_id: str(i.meta["label"]) for i in items if i.dataset in AIO_DATASETS}
 
 
 def item_texts(run: JudgedRun) -> dict[str, Item]:
@@ -351,7 +331,8 @@ def item_texts(run: JudgedRun) -> dict[str, Item]:
     """
     where = str(run.path / CONFIG_FILE)
     try:
-        specs = [parse_config(DatasetSpec, dict(spec), where) for spec in run.config["dialdefer"]["benchmarks"]]
+        listed = run.config["dialdefer"]["benchmarks"] if run.plan else ()
+        specs = [parse_config(DatasetSpec, dict(spec), where) for spec in listed]
         items = load_items(specs)
     except EvenhandError:
         return {}

@@ -3,21 +3,21 @@
 import math
 from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from eval.estimates.changes import Change, Compared, Score, adjusted, change_in, scores_frame
-from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, without_interval
+from eval.estimates.changes import Change, Compared, Score, change_in, scores_frame
+from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, point_estimate, without_interval
 from eval.estimates.resampling import mcnemar_p
 from eval.report.tables import is_unknown
 from eval.runs import judge_names
 from eval.shift.agreement import NAMES
 from evenhand.errors import DataError
 from studies.dialdefer import measures
-from studies.dialdefer.panels import MAIN_ROLES, Judge, JudgedRun, Panel, grouped, variant_of, with_c1_of, without_lost
+from studies.dialdefer.panels import MAIN_ROLES, JudgedRun, Panel, grouped, variant_of, with_c1_of, without_lost
 from studies.dialdefer.quantities import CHANGED, LEVELS, SCORED, observed, pair_of
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
@@ -55,17 +55,6 @@ def average_sentence(name: str, datasets: Sequence[str]) -> str:
     whole = {BENCH_AVG: len(BENCH_DATASETS), TOTAL_AVG: len(BENCH_DATASETS) + 1}.get(name)
     size = str(len(datasets)) if whole is None else f"{len(datasets)} of the {whole}"
     return f"{name}: unweighted mean over {size} datasets ({', '.join(datasets)})."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
-    """What all scores of one judge share."""
-
-    run: str  # the run directory's name, or the files'
-    model: str
-    verdict: str  # "reason", "margin", or "external": given to us, by whatever mode
-    parser: str | None  # "strict" or "lenient"; None for margins, and for external verdicts that all came with a choice
-    drawing: Drawing
 
 
 def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
@@ -119,11 +108,12 @@ def estimates_over(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, st
     by_unit = {"p": {"mcnemar_p_acceptance": mcnemar_p(*pairs)}, "count": counts, "rate": rates}
     for unit, values in by_unit.items():
         for name, value in values.items():
-            yield name, unit, Estimate(value=value, low=None, high=None, n_units=counts["n_items"])
+            yield name, unit, point_estimate(value, counts["n_items"])
 
 
-def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence[str]) -> list[Score]:
+def score_judge(judge: JudgedRun, denominators: Sequence[str], drawing: Drawing) -> list[Score]:
     """Scores of every panel and every average. Raises DataError when no panel has both framings."""
+    panels = judge.panels
     scores: dict[str, list[Score]] = {denominator: [] for denominator in denominators}
     for c1_source, panels_of in PANELS_BY_C1.items():
         for (_, roles, variant), group in grouped(list(panels_of(panels)), panels).items():
@@ -133,18 +123,22 @@ def score_panels(panels: Sequence[Panel], scored: Scored, denominators: Sequence
                 parts = [
                     parts[i]
                     if parts and not (panel.replies == measures.UNPARSED).any()
-                    else measured(panel, denominator, scored.drawing)
+                    else measured(panel, denominator, drawing)
                     for i, panel in enumerate(group)
                 ]
                 setting = {"roles": roles, "c1_source": c1_source, "variant": variant, "denominator": denominator}
-                scores[denominator] += scores_of(setting, group, parts, scored)
+                scores[denominator] += scores_of(judge, setting, group, parts, drawing)
     if not any(scores.values()):
-        raise DataError(f"{scored.run}: no arm has both C1 and C2, so there is no shift to score; sample both framings")
+        raise DataError(f"{judge.name}: no arm has both C1 and C2, so there is no shift to score; sample both framings")
     return [score for of_denominator in scores.values() for score in of_denominator]
 
 
 def scores_of(
-    setting: Mapping[str, str], group: Sequence[Panel], parts: Sequence[Mapping[str, Any]], scored: Scored
+    judge: JudgedRun,
+    setting: Mapping[str, str],
+    group: Sequence[Panel],
+    parts: Sequence[Mapping[str, Any]],
+    drawing: Drawing,
 ) -> Iterator[Score]:
     """The scores of each dataset, with its own factors, and of each average over them, with those of the first."""
     by_dataset = {panel.dataset: (panel, part) for panel, part in zip(group, parts, strict=True)}
@@ -154,17 +148,12 @@ def scores_of(
         settings = {
             "arm": panels[0].factors.arm,
             **setting,
-            "verdict": scored.verdict,
-            "parser": scored.parser,
+            "verdict": judge.reading.mode,
+            "parser": judge.reading.parser,
             **{key: getattr(panels[0].factors, key) for key in FACTORS},
             "n_samples": max(panel.replies.shape[2] for panel in panels),
         }
-        shared: dict[str, Any] = {
-            "run": scored.run,
-            "judge": scored.model,
-            "setting": settings,
-            "drawing": scored.drawing,
-        }
+        shared: dict[str, Any] = {"run": judge.name, "judge": judge.judge, "setting": settings, "drawing": drawing}
         for measure, unit, value in estimates_over(observations):
             yield Score(**shared, dataset=name, datasets=tuple(over), measure=measure, unit=unit, estimate=value)
 
@@ -309,14 +298,7 @@ def acceptance(alike: Change, pairs: Pairs) -> Iterator[Change]:
         before, after = (measures.mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
         rise = None if before is None or after is None else after - before
         sides: dict[str, Any] = {
-            name: replace(
-                alike.change,
-                value=None if rate is None else 100 * rate,
-                low=None,
-                high=None,
-                moved=None,
-                unparsed=(0.0, 0.0),
-            )
+            name: point_estimate(None if rate is None else 100 * rate, alike.change.n_units)
             for name, rate in (("before", before), ("after", after), ("change", rise))
         }
         yield replace(alike, measure=f"accept_{framing}", unit="%", p=None, p_holm=None, **sides)
@@ -356,33 +338,6 @@ def compare_runs(base: JudgedRun, after: JudgedRun, denominator: str, drawing: D
     if not changes:
         raise DataError(f"{base.name} and {after.name} have no dataset and arm in common; nothing can be compared")
     return changes
-
-
-def arm_differences(judge: Judge, denominator: str, drawing: Drawing) -> list[Change]:
-    """Every arm and prompt variant of a judge against its untreated arm, for own and for fixed C1; p_holm is over the
-    arms of one variant.
-
-    A treated arm is held against the untreated one in the same variant, another untreated variant against the main one.
-    """
-    untreated = grouped([panel for panel in own_panels(judge.panels) if panel.factors.arm == "none"], judge.panels)
-    changes: list[Change] = []
-    for source, panels_of in PANELS_BY_C1.items():
-        for group, panels in grouped(list(panels_of(judge.panels)), judge.panels).items():
-            arm, roles, variant = group
-            if arm == "none" and not variant:
-                continue
-            base = ("none", roles, "" if arm == "none" else variant)
-            bases = {panel.dataset: panel for panel in untreated.get(base, ())}
-            pairs = [(bases[panel.dataset], panel) for panel in panels if panel.dataset in bases]
-            first, second = (
-                f"{judge.name}, arm {', '.join(filter(None, group_key[::2]))}" for group_key in (base, group)
-            )
-            compared = Compared(first, second, {**setting_of(group, source), "denominator": denominator})
-            # Reasoned replies in both answer orders are two a prompt; the main prompt variant alone has one.
-            pairs = [(a, b) for a, b in pairs if a.replies.shape == b.replies.shape]
-            changes += changes_over(pairs, compared, denominator, drawing)
-    family = lambda change: (change.setting["c1_source"], change.setting["variant"], change.dataset, change.measure)  # noqa: E731
-    return adjusted([changes], family=family)[0]
 
 
 def setting_of(group: Group, c1_source: str) -> dict[str, str]:

@@ -1,8 +1,6 @@
 """Verdicts from anywhere: files → judges with panels → scores. A million rows never become a million objects."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,10 @@ from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
 from studies.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, REJECT, UNPARSED
-from studies.dialdefer.panels import MAIN_ROLES, Judge, Panel, named
+from studies.dialdefer.panels import EXTERNAL, MAIN_ROLES, JudgedRun, Panel, judge_of_files, named
 from studies.dialdefer.records import BENCHMARK, OWN_ITEMS, Condition, Factors
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
-EXTERNAL = "external"  # the verdict mode, and the template, of what was not asked by us
 ARM_NONE = "none"
 LONGEST_NAME = 200
 GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
@@ -55,16 +52,6 @@ def dataset_named(text: str) -> str:
     return DATASET_OF.get(squeezed(text)) or one_line(text)
 
 
-def misspelt(datasets: Iterable[str]) -> list[str]:
-    """A warning for each of the user's datasets whose name is nearly a known one."""
-    near = {name: get_close_matches(squeezed(name), DATASET_OF, 1, 0.8) for name in datasets if name not in DATASETS}
-    return [
-        f"dataset '{name}' is taken for one of your own; if you mean {DATASET_OF[near_names[0]]}, correct the name"
-        for name, near_names in near.items()
-        if near_names
-    ]
-
-
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
         "model": Column(one_line, True),
@@ -88,9 +75,9 @@ LAYOUT = Layout(
 LABEL = Column(one_of(("OR", "NOR"), str.upper), default="")
 
 
-def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[Judge], list[str]]:
-    """A judge for each model in some files taken together, in order of first appearance, and the columns without a
-    meaning here; `parser` reads responses where there is no choice.
+def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[dict[str, JudgedRun], list[str]]:
+    """(model → its judge, of some files taken together, in order of first appearance; the columns without a meaning
+    here). `parser` reads responses where there is no choice.
 
     An arm that lacks a framing on a dataset is left out there, and named. Raises DataError for whatever else is wrong:
     with a row, naming file and line; with the whole, naming the items; and for such an arm where nothing else is left.
@@ -120,17 +107,18 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[list[J
         problem = f"item '{row.item}' of {row.dataset} is in cluster '{row.cluster}' in a row before; keep one"
         raise DataError(f"{row.where}: field 'cluster' names another one: {problem}")
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
-    judges = []
-    for judge in judges_of(rows):
-        reasons = [unscorable(panel, judge) for panel in judge.panels]
-        kept = tuple(panel for panel, reason in zip(judge.panels, reasons, strict=True) if not reason)
-        left_out = tuple(filter(None, reasons))
+    path = paths[0].with_name(paths[0].name + f" and {len(paths) - 1} more" * (len(paths) > 1))
+    judges = dict[str, JudgedRun]()
+    for model, panels, labels in models_in(rows):
+        reasons = [unscorable(panel, panels, model) for panel in panels]
+        kept = [panel for panel, reason in zip(panels, reasons, strict=True) if not reason]
+        left_out = [*filter(None, reasons)]
         if not kept:
             raise DataError(left_out[0])
-        name = paths[0].name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
-        how, of_judge = parser if is_parsed[judge.model] else None, rows[rows["model"] == judge.model]
-        readings = [*reading_shares(zip(of_judge["condition"].astype(str), of_judge["read"], strict=True))]
-        judges.append(replace(judge, panels=kept, files=name, parser=how, left_out=left_out, readings=readings))
+        how, of_model = parser if is_parsed[model] else None, rows[rows["model"] == model]
+        readings = [*reading_shares(zip(of_model["condition"].astype(str), of_model["read"], strict=True))]
+        facts = {"labels": labels, "left_out": left_out, "readings": readings}
+        judges[model] = judge_of_files(path, model, how, kept, **facts)
     return judges, ignored
 
 
@@ -176,9 +164,10 @@ def read_replies(frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(label=label, reply=reply, parsed=parsed, read=read)
 
 
-def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
-    """A judge for each model. Models and datasets keep their order; what was asked first in a run comes first here: the
-    main roles, and in them the untreated arm. Raises DataError for holes, and for arms over unequal items."""
+def models_in(rows: pd.DataFrame) -> Iterator[tuple[str, list[Panel], dict[str, str]]]:
+    """(model, its panels, the labels of its items). Models and datasets keep their order; what was asked first in a run
+    comes first here: the main roles, and in them the untreated arm. Raises DataError for holes, and for arms over
+    unequal items."""
     panels: dict[str, list[Panel]] = {model: [] for model in rows["model"].cat.categories}
     for key, group in sorted(  # stable: groups come in the order of first appearance of their parts
         rows.groupby(GROUP, observed=True), key=lambda group: (group[0][3] != MAIN_ROLES, group[0][2] != ARM_NONE)
@@ -198,8 +187,7 @@ def judges_of(rows: pd.DataFrame) -> Iterator[Judge]:
                     sides = f"verdicts in arm {side.factors.arm} and none in arm {counterpart.factors.arm}"
                     raise DataError(f"{where}: {named(lacking)} {sides}; both need the same items")
         keys = {(panel.dataset, item) for panel in of_model for item in panel.item_ids}
-        item_labels = {item: label for (data, item), label in labels.items() if (data, item) in keys}
-        yield Judge(name=model, model=model, panels=tuple(of_model), labels=item_labels)
+        yield model, of_model, {item: label for (data, item), label in labels.items() if (data, item) in keys}
 
 
 def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles: str) -> Panel:
@@ -228,23 +216,22 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
         clusters=tuple(clusters),
         replies=replies,
         margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any
-        hashes=np.broadcast_to(np.array("", dtype="<U16"), shape[:2]),
     )
 
 
-def unscorable(panel: Panel, judge: Judge) -> str:
-    """Why no shift can be scored in a judge's panel: an arm without dialogues, or without statements to hold them
-    against, its own or those of arm `none`; "" where one can.
+def unscorable(panel: Panel, panels: Sequence[Panel], model: str) -> str:
+    """Why no shift can be scored in one of a model's panels: an arm without dialogues, or without statements to hold
+    them against, its own or those of arm `none`; "" where one can.
 
     Arm `none` may have statements only, if another arm has the dialogues.
     """
-    alike = [p for p in judge.panels if (p.dataset, p.roles) == (panel.dataset, panel.roles)]
+    alike = [p for p in panels if (p.dataset, p.roles) == (panel.dataset, panel.roles)]
     if panel.has_c2:
         is_fine = panel.has_c1 or any(p.has_c1 for p in alike if p.factors.arm == ARM_NONE)
         lacks = "c1_true and c1_false, nor has arm none"
     else:
         is_fine = panel.factors.arm == ARM_NONE and any(p.has_c2 for p in alike)
         lacks = "c2_correct and c2_incorrect"
-    arm = f"model '{judge.model}', {panel.dataset}, arm {panel.factors.arm}, roles {panel.roles}"
+    arm = f"model '{model}', {panel.dataset}, arm {panel.factors.arm}, roles {panel.roles}"
     problem = f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score"
     return "" if is_fine else problem

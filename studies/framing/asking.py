@@ -1,8 +1,7 @@
 """An item × a case × a framing × an order of the answers → a prompt, and the unit that holds all prompts of an item."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -74,31 +73,29 @@ class FramingFactors:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyTexts:
-    """The texts of a study, from which prompts are made."""
+    """A study as its units ask about it."""
 
-    cases: Mapping[str, Mapping[str, str]]
-    labels: Mapping[str, str | None]  # case → the right answer's name; None: label_column says it
-    label_column: str | None
+    section: Any  # the FramingSection, whose framings are made here
     framings: Sequence[Framing]  # then the placebos
-    snippets: Mapping[str, str]  # the key `set`
-    symbols: Sequence[str] | None  # None: the judge writes an answer's text
     orders: Sequence[str]
     verdict: str
-    version: int
-    quotable: Mapping[str, str]  # framing → its texts that a reply may quote
-    pattern: re.Pattern[str] | None  # of the answer in a reply
-    tie: str | None = None  # the answer that is last in every order
-    values: Mapping[str, str] = field(default_factory=dict)  # what a file says, as same_value writes it → a name
-    choices: str | Sequence[str] | None = None  # the column or columns of each item's own options
-    correct: str | None = None  # of the right one of these
-    readings: Mapping[str, str] = field(default_factory=dict)  # how that names it; see rows.readings_of
-    messages: str | None = None  # the column with a conversation
     statement_first: bool = False  # whether framings follow up on the baseline because a patch has them do so
+
+    @cached_property
+    def cases(self) -> dict[str, dict[str, str]]:
+        """Each case's texts."""
+        cases = self.section.cases or {"": {}}
+        return {name: {k: text for k, text in case.items() if k != "label"} for name, case in cases.items()}
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """What a file says, as same_value writes it → a name."""
+        return {same_value(text): name for text, name in self.section.values.items()}
 
     @cached_property
     def ordered_snippets(self) -> set[str]:
         """The snippets that depend on the order of the answers."""
-        return snippets_with(self.snippets, ORDER_NAMES)
+        return snippets_with(self.section.set, ORDER_NAMES)
 
 
 def snippets_with(snippets: Mapping[str, str], names: Sequence[str]) -> set[str]:
@@ -139,6 +136,11 @@ class FramedUnit:
     def unit_id(self) -> str:
         return self.row.item_id
 
+    @property
+    def section(self) -> Any:
+        """The study's section."""
+        return self.study.section
+
     def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
         """See evenhand.study.Unit. Nothing follows up on a reply that names no answer."""
         first = self.first_round
@@ -168,13 +170,13 @@ class FramedUnit:
         if framing.system is not None:
             where = f"{self.row.where}, {framing.name}, system"
             messages.append(Message(role="system", content=rendered(framing.system, values, where)))
-        if self.study.messages:
-            turns = turns_of(self.row, self.values(framing), self.study.messages)
+        if self.section.messages:
+            turns = turns_of(self.row, self.values(framing), self.section.messages)
             messages += [Message(role=role, content=text) for role, text in turns]
             if turn.content and messages[-1].role == "user":
                 turn = Message(role="user", content=f"{messages.pop().content}\n\n{turn.content}")
             if not turn.content and messages[-1].role != "user":
-                raise DataError(f"{self.row.where}: '{self.study.messages}' does not end with the user; add an `ask`")
+                raise DataError(f"{self.row.where}: '{self.section.messages}' does not end with the user; add an `ask`")
         return self.as_prompt(setting, slots, [*messages, turn] if turn.content else messages)
 
     def values(self, framing: Framing) -> Mapping[str, Any]:
@@ -210,8 +212,8 @@ class FramedUnit:
         for setting in self.settings(follow_up=True):
             before = first[setting.case, str(setting.framing.follow_up_to), setting.order]
             reply = replies[before.prompt_hash][0]
-            quotable = self.study.quotable[before.condition]
-            place = choice_in(reply, before.answer_space, before.factors.texts, quotable, self.study.pattern).place
+            quotable = self.section.quotable[before.condition]
+            place = choice_in(reply, before.answer_space, before.factors.texts, quotable, self.section.pattern).place
             of_reply = names_in(setting.framing.ask) & {*REPLY_NAMES}
             if place is not None or (self.study.statement_first and not of_reply):
                 yield self.follow_up(setting, before, reply, place)
@@ -233,7 +235,8 @@ class FramedUnit:
 
     def slots(self, setting: Setting) -> Slots:
         """The item's columns, the case's texts, the snippets, and the answers in the setting's order."""
-        study, framing, where = self.study, setting.framing, f"{self.row.where}, {setting.framing.name}"
+        study, section, framing = self.study, self.section, setting.framing
+        where = f"{self.row.where}, {framing.name}"
 
         def fill(texts: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
             filled = dict(values)
@@ -243,8 +246,8 @@ class FramedUnit:
 
         ordered_snippets = study.ordered_snippets
         values = fill(study.cases[setting.case], item_values(self.values(framing)))
-        values = fill({name: text for name, text in study.snippets.items() if name not in ordered_snippets}, values)
-        if study.choices:
+        values = fill({name: text for name, text in section.set.items() if name not in ordered_snippets}, values)
+        if section.choices:
             texts = dict(zip(LETTERS, self.options, strict=False))
         else:
             texts = {name: rendered(text, values, f"{where}, answers") for name, text in framing.answers.items()}
@@ -252,11 +255,11 @@ class FramedUnit:
             listed = ", ".join(text[:80] for text in texts.values())
             raise DataError(f"{where}, answers: two of the answers read alike: {listed}")
         ordered = [*texts][:: -1 if setting.order == SWAPPED else 1]
-        if study.tie is not None:
-            ordered = [*(name for name in ordered if name != study.tie), study.tie]
-        has_symbols = study.symbols or study.choices
+        if section.tie is not None:
+            ordered = [*(name for name in ordered if name != section.tie), section.tie]
+        has_symbols = section.symbols or section.choices
         names = tuple(ordered if has_symbols else texts)
-        symbols = tuple(study.symbols or (LETTERS if study.choices else texts.values()))[: len(names)]
+        symbols = tuple(section.symbols or (LETTERS if section.choices else texts.values()))[: len(names)]
         if len(symbols) < len(names):
             raise DataError(f"{where}: it has {len(names)} options, and there are {len(symbols)} symbols")
         symbol_of = dict(zip(names, symbols, strict=True))
@@ -264,7 +267,7 @@ class FramedUnit:
         values |= {"choices": choices, "symbol": symbol_of, "first": texts[ordered[0]], "second": texts[ordered[1]]}
         if pushed := self.pushed(setting):
             values["pushed"] = {"symbol": symbol_of[pushed], "text": texts[pushed]}
-        values = fill({name: text for name, text in study.snippets.items() if name in ordered_snippets}, values)
+        values = fill({name: text for name, text in section.set.items() if name in ordered_snippets}, values)
         return Slots(values, texts, ordered, names, symbols)
 
     def as_prompt(self, setting: Setting, slots: Slots, messages: Sequence[Message], behind: str = "") -> Prompt:
@@ -285,7 +288,7 @@ class FramedUnit:
                 first=slots.ordered[0],
                 label=self.label(setting.case),
                 behind=behind,
-                template_version=self.study.version,
+                template_version=self.section.template_version,
                 pushed=self.pushed(setting),
             ),
             messages=tuple(messages),
@@ -297,7 +300,7 @@ class FramedUnit:
     @cached_property
     def listed(self) -> list[Option]:
         """The item's own options, of a study with choices, with those that are empty."""
-        return options_of(self.row, self.study.choices or ())
+        return options_of(self.row, self.section.choices or ())
 
     @property
     def options(self) -> list[str]:
@@ -307,13 +310,13 @@ class FramedUnit:
     @property
     def answers(self) -> Sequence[str]:
         """The names of the item's answers."""
-        return [*LETTERS[: len(self.options)]] if self.study.choices else [*self.study.framings[0].answers]
+        return [*LETTERS[: len(self.options)]] if self.section.choices else [*self.study.framings[0].answers]
 
     def answer_in(self, key: str) -> str:
         """The answer that a column or template names. Raises DataError where it names none."""
-        text, choices = name_in_item(self.row, key), self.study.choices
+        text, choices = name_in_item(self.row, key), self.section.choices
         if choices and same_value(text) not in self.study.values:
-            reading = self.study.readings.get(looks_like(text), "text")
+            reading = self.section.readings.get(looks_like(text), "text")
             if (place := place_of(text, reading, self.listed)) < 0:
                 problem = f"{shown(text)} is read as {reading}, and is none of {len(self.options)} options"
                 raise DataError(f"{self.row.where}: {key}: {problem}")
@@ -326,10 +329,10 @@ class FramedUnit:
 
     def label(self, case: str) -> str | None:
         """The right answer's name. Raises DataError for a value of the label's column that is not an answer."""
-        fixed = self.study.labels[case]
+        fixed: str | None = self.section.cases.get(case, {}).get("label")
         if fixed in self.answers:
             return fixed
-        key = self.study.correct or (self.study.label_column if fixed is None else fixed)
+        key = self.section.correct or (self.section.columns.label if fixed is None else fixed)
         if key is None:
             return None
         try:
@@ -353,7 +356,7 @@ class FramedUnit:
                 raise DataError(f"{where}, which is not among {', '.join(self.answers)}, nor a column")
             return self.answer_in(key)
         label = self.label(setting.case)
-        wrong = [name for name in self.answers if name not in (label, self.study.tie)]
+        wrong = [name for name in self.answers if name not in (label, self.section.tie)]
         if label is None:
             raise DataError(
                 f"{self.row.where}: no label, so no answer is known as wrong; name columns.label or correct"

@@ -19,14 +19,13 @@ from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
 from studies.framing.replies import CHOSEN, ERROR, TIE, Choice, choice_in
-from studies.framing.rows import are_families
 from studies.framing.section import FramingSection
 
 TIED = 1e-9  # two shares that differ by less are a tie
 LARGEST_ODDS = 50.0  # nats; a log-odds beyond it is as good as certain, and an infinite one has no mean
 SHARE_OF = "share of "  # an answer, of the replies
 PUSHED_BY = "pushed by "  # a framing, of an item's replies: the share of the answer that it argues for
-FIELDS = ("value", "first", "right", "accepts_wrong", "soft", "odds", "unread", "labelled")
+FIELDS = ("value", "first", "right", "soft", "odds", "unread", "right_first")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,9 +33,9 @@ class Grid:
     """What a judge answered about one dataset: arrays (n_items, n_framings, n_cases, n_orders), NaN where unknown.
 
     value: 1 for the first answer, else 0, or a scale's number. first: whether the answer shown first was named. right
-    and accepts_wrong (the first answer, where another one is right) need labels. soft (the probability of the first
-    answer, or the expected number) and odds (its log-odds, of two answers) need log-probabilities. unread: the share of
-    replies that name no answer. labelled: 1 where the right answer is known.
+    needs labels: right_first is 1 where the first answer is the right one, 0 where another one is. soft (the
+    probability of the first answer, or the expected number) and odds (its log-odds, of two answers) need
+    log-probabilities. unread: the share of replies that name no answer.
     """
 
     items: tuple[str, ...]
@@ -60,7 +59,8 @@ class Grid:
         return self.framings.index(framing)
 
     def of(self, name: str, framing: str) -> FloatArray:
-        """(n_items, n_cases, n_orders): a field in one framing, or "share of ANSWER"."""
+        """(n_items, n_cases, n_orders): a field in one framing, "share of ANSWER", or accepts_wrong: the share of the
+        first answer where another one is right."""
         if name.startswith(PUSHED_BY):
             assert self.pushed is not None
             places = self.pushed[:, self.at(name.removeprefix(PUSHED_BY)), :, None]
@@ -69,6 +69,9 @@ class Grid:
             return np.where(np.isnan(places), math.nan, shares)
         if name.startswith(SHARE_OF):
             return self.shares[:, self.at(framing), ..., self.answers.index(name.removeprefix(SHARE_OF))]
+        if name == "accepts_wrong":
+            shares = self.shares[:, self.at(framing), ..., 0]
+            return np.where(self.of("right_first", framing) == 0, shares, math.nan)
         return self.fields[name][:, self.at(framing)]
 
     @cached_property
@@ -80,11 +83,11 @@ class Grid:
 
     def filled(self, values: tuple[float, float], i: int) -> "Grid":
         """Unparsed replies counted as the least (i is 0) or the most (1) that they can be: a value; each answer, the
-        right one and the first one or not; changed and consistent or not. accepts_wrong stays as it is."""
+        right one and the first one or not; changed and consistent or not."""
         fields, unread = dict(self.fields), self.fields["unread"]
         for name, fill in (("value", values[i]), ("right", float(i)), ("first", float(i))):
             whole = (1 - unread) * np.nan_to_num(fields[name]) + unread * fill
-            is_filled = (unread > 0) & ((name != "right") | ~np.isnan(fields["labelled"]))
+            is_filled = (unread > 0) & ((name != "right") | ~np.isnan(fields["right_first"]))
             fields[name] = np.where(is_filled, whole, fields[name])
         part = unread[..., None]
         shares = np.where(part > 0, (1 - part) * np.nan_to_num(self.shares) + part * i, self.shares)
@@ -162,19 +165,9 @@ class FramedRun(FinishedRun):
         return np.array([1.0, *[0.0] * (len(self.answers) - 1)])
 
     @cached_property
-    def clustered_plan(self) -> Sequence[PlannedPrompt]:
-        """The plan with clusters; those of a plan from before there were some are as section.rows has them."""
-        if self.section.columns.cluster or any(prompt.cluster for prompt in self.plan):
-            return self.plan
-        groups = {(prompt.dataset, prompt.item_id): dict(prompt.factors)["group"] for prompt in self.plan}
-        if not are_families([*groups.values()]):
-            return self.plan
-        return [replace(prompt, cluster=groups[prompt.dataset, prompt.item_id]) for prompt in self.plan]
-
-    @cached_property
     def clusters(self) -> dict[tuple[str, str], str]:
         """(dataset, item) → its cluster."""
-        return clusters_of(self.clustered_plan)
+        return clusters_of(self.plan)
 
     @cached_property
     def grids(self) -> Mapping[str, Grid]:
@@ -257,7 +250,7 @@ class FramedRun(FinishedRun):
         fields = dict.fromkeys(FIELDS, math.nan)
         shares = np.full(len(self.answers), math.nan)
         if label is not None:
-            fields["labelled"] = 1.0
+            fields["right_first"] = float(label == self.answers[0])
         if len(choices) > n_errors:
             fields["unread"] = 1 - len(parsed) / (len(choices) - n_errors)
         if parsed:
@@ -270,8 +263,6 @@ class FramedRun(FinishedRun):
             fields["first"] = counts[factors["first"]] / len(parsed)
             if label is not None:
                 fields["right"] = counts[label] / len(parsed)
-                if label != self.answers[0]:
-                    fields["accepts_wrong"] = float(shares[0])
         symbol_of = dict(zip(names, symbols, strict=True))
         of_replies = [logs for reply in replies if (logs := reply.answer_logprobs) and all(s in logs for s in symbols)]
         if of_replies:  # (n_replies, n_answers); several where the judge reads its own samples
@@ -300,10 +291,9 @@ def judged_above(grid: Grid, thresholds: FloatArray) -> Grid:
         return np.where(has_odds, value, np.where(np.isnan(limits), math.nan, before))
 
     value = judged((np.sign(odds) + 1) / 2, fields["value"])
-    is_wrong = ~np.isnan(fields["accepts_wrong"])
     fields["first"] = np.where(is_first, value, 1 - value)
-    fields["right"] = np.where(np.isnan(fields["right"]), math.nan, np.where(is_wrong, 1 - value, value))
-    fields["accepts_wrong"] = np.where(is_wrong, value, math.nan)
+    right = np.where(fields["right_first"] == 1, value, 1 - value)
+    fields["right"] = np.where(np.isnan(fields["right"]), math.nan, right)
     fields["soft"] = judged(expit(odds), fields["soft"])
     shares = np.stack([value, 1 - value], axis=-1)
     return replace(grid, fields={**fields, "value": value, "odds": odds}, shares=shares)

@@ -290,26 +290,8 @@ class FramingSection(StudySection):
 
     def study_texts(self, verdict: str, *, has_placebos: bool = True) -> StudyTexts:
         """The texts, as units take them."""
-        cases = self.cases or {"": {}}
-        return StudyTexts(
-            cases={name: {k: text for k, text in case.items() if k != "label"} for name, case in cases.items()},
-            labels={name: case.get("label") for name, case in cases.items()},
-            label_column=self.columns.label,
-            framings=self.all_framings if has_placebos else self.all_framings[: len(self.framings)],
-            snippets=self.set,
-            symbols=self.symbols,
-            orders=self.order_names,
-            verdict=verdict,
-            version=self.template_version,
-            quotable=self.quotable,
-            pattern=self.pattern,
-            tie=self.tie,
-            values={same_value(text): name for text, name in self.values.items()},
-            choices=self.choices,
-            correct=self.correct,
-            readings=self.readings,
-            messages=self.messages,
-        )
+        framings = self.all_framings if has_placebos else self.all_framings[: len(self.framings)]
+        return StudyTexts(section=self, framings=framings, orders=self.order_names, verdict=verdict)
 
     @cached_property
     def quotable(self) -> dict[str, str]:

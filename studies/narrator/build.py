@@ -21,17 +21,11 @@ CONVOKIT = {
     dataset: Origin(place=f"https://zissou.infosci.cornell.edu/convokit/datasets/{name}/", files=(f"{name}.zip",))
     for dataset, name in {DATASET: "conversations-gone-awry-corpus", CMV: "conversations-gone-awry-cmv-corpus"}.items()
 }
-EXAMPLES = f"""examples:
-  evenhand build narrator --out data/narrator                    downloads ConvoKit's zip from
-      {CONVOKIT[DATASET].place}
-  evenhand build narrator --raw DUMP --out data/narrator         DUMP: that zip, or the folder in it
-  evenhand build narrator --corpus cga-cmv --out data/cmv         the same of Reddit's ChangeMyView
-"""
 
 
 def main(argv: Sequence[str]) -> None:
     """Build the narrator study's conversations from ConvoKit's Conversations Gone Awry."""
-    parser = command_parser("build narrator", main, EXAMPLES)
+    parser = command_parser("build narrator", main, "Examples are in docs/narrator.md.")
     parser.add_argument("--out", type=Path, required=True, help="folder to build; an interrupted build is continued")
     parser.add_argument("--corpus", choices=DATASETS, default=DATASET, help=f"which corpus (default {DATASET})")
     parser.add_argument("--raw", type=Path, help="the dump, a folder or a zip; no download")
@@ -100,17 +94,4 @@ def converted(folder: Folder, dataset: str, seed: int, test_share: float) -> tup
 
 def card_text(manifest: Mapping[str, Any]) -> str:
     """README.md of a build: what it holds, beside the paper, and what may be done with it."""
-    return filled(Path(__file__).with_name("card.md"), **{**manifest, "facts": fact_rows(manifest)})
-
-
-def fact_rows(manifest: Mapping[str, Any]) -> list[list[str]]:
-    """Each fact as it is here and as section 3.1 prints it of the paper's corpus."""
-    is_papers = manifest["dataset"] == DATASET
-    return [
-        [
-            fact["words"],
-            fact["form"].format(manifest["facts"][key]),
-            "not printed" if fact["paper"] is None or not is_papers else fact["form"].format(fact["paper"]),
-        ]
-        for key, fact in FACTS.items()
-    ]
+    return filled(Path(__file__).with_name("card.md"), **manifest, forms=FACTS)

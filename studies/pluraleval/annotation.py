@@ -10,26 +10,20 @@ from typing import Any
 
 from eval.annotation.tasks import Item, Task
 from eval.runs import load_finished
-from evenhand.built_folder import read_manifest
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
-from evenhand.run_directory import CONFIG_FILE
 from studies.pluraleval.build_references import reference_sets
 from studies.pluraleval.observe import MATCH, confidence_of, stance_of
-from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.runs import judged
-from studies.pluraleval.section import YES_NO, section_of, stage_run
-from studies.pluraleval.sources import REFERENCES, built_references
+from studies.pluraleval.section import YES_NO, section_of
 
 MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
 
 
 def tasks(path: Path) -> list[Task]:
-    """Matches and stances of a judgements run; clusters of reference sets."""
-    if (path / CONFIG_FILE).is_file() and section_of(path).stage != "references":
-        return judgements(path)
-    return [clusters(path)]
+    """Matches and stances of a judgements run; clusters of a references run."""
+    return [clusters(path)] if section_of(path).stage == "references" else judgements(path)
 
 
 def judgements(path: Path) -> list[Task]:
@@ -76,9 +70,9 @@ def task_of(name: str, items: Sequence[Item], path: Path, judge: str, in_run: Ma
 
 def clusters(path: Path) -> Task:
     """Whether two opinions of a thread make the same point: some that are in one cluster, some that are in two."""
-    judge, references = references_in(path)
+    run = load_finished(path)
     items, in_run = list[Item](), Counter[str]()
-    for reference_set in references:
+    for reference_set in reference_sets(run):
         placed = [(n, member.text) for n, cluster in enumerate(reference_set.clusters) for member in cluster.members]
         draws = random.Random(reference_set.thread.thread_id)
         pairs = sorted(combinations(placed, 2), key=lambda _: draws.random())
@@ -88,13 +82,4 @@ def clusters(path: Path) -> Task:
             for (_, first), (_, second) in alike[:MOST_PAIRS]:
                 texts = (("First opinion", first), ("Second opinion", second))
                 items.append(Item(unit=reference_set.thread.thread_id, texts=texts, judge=answer))
-    return task_of("clusters", items, path, judge, in_run)
-
-
-def references_in(path: Path) -> tuple[str, list[ReferenceSet]]:
-    """(the judge that made them, the reference sets) of a finished references run or of a built folder."""
-    if not (path / CONFIG_FILE).is_file():
-        judge = read_manifest(path, *REFERENCES)["source"]["judge"]
-        return judge, built_references(path)
-    run = stage_run(path, "references")
-    return run.config["model"]["name"], reference_sets(run)
+    return task_of("clusters", items, path, run.config["model"]["name"], in_run)

@@ -85,12 +85,5 @@ def summed(of_threads: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, d
 
 def card_text(manifest: Mapping[str, Any]) -> str:
     """README.md of the folder: how much there is, how it was made, and what became of the judge's replies."""
-    states = state_rates(manifest["states"])
-    one_sided = [
-        (state, n, rate)
-        for step, state, n, rate in states
-        if step == "stance" and state in STANCES and n > 1 and rate >= ONE_ANSWER
-    ]
-    return filled(
-        Path(__file__).with_name("references_card.md"), **{**manifest, "states": states, "one_sided": one_sided}
-    )
+    states, template = state_rates(manifest["states"]), Path(__file__).with_name("references_card.md")
+    return filled(template, **{**manifest, "states": states}, stances=STANCES, one_answer=ONE_ANSWER)

@@ -32,12 +32,6 @@ from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_ha
 from studies.pluraleval.sources import THREADS, WILDSCOPE
 
 CONVERTER_VERSION = "v1"  # raised when the same dump would give other threads
-EXAMPLES = """examples:
-  evenhand build wildscope --raw dumps --out data/wildscope        as Table 2: three subreddits of 2019
-  evenhand build wildscope --raw dumps --out data/aita --year any --stratum AmItheAsshole:40:10-50
-dumps holds Pushshift's files: RS_2019-01.zst ... and RC_2019-01.zst ..., or AmItheAsshole_submissions.zst and
-AmItheAsshole_comments.zst. They are shared by torrent (academictorrents.com); no command downloads them.
-"""
 COLUMNS = ("posts", "too few comments", "too many comments", "fit", "wanted", "drawn")
 WINDOW = 1 << 31  # bytes; zstd's own limit of 128 MiB refuses these dumps
 BLOCK = 1 << 17  # bytes of content at a time
@@ -75,7 +69,6 @@ class Wanted:
     strata: Sequence[Stratum] = TABLE_2
     year: int | None = 2019  # of the post; None takes any
     seed: int = 42
-    top_level: bool = False  # only comments on the post itself
 
     @property
     def communities(self) -> dict[str, str]:
@@ -98,7 +91,7 @@ class Dropped(Exception):
 
 def main(argv: Sequence[str]) -> None:
     """Draw threads of scored comments from Pushshift's dumps of Reddit (PluralEval, section 5)."""
-    parser = command_parser("build wildscope", main, EXAMPLES)
+    parser = command_parser("build wildscope", main, "Examples are in docs/pluraleval.md.")
     parser.add_argument("--raw", type=Path, required=True, help="the folder of the dumps; subfolders are read, too")
     parser.add_argument("--out", type=Path, required=True, help="the folder to build")
     parser.add_argument("--year", default="2019", help="of the posts, or `any` (default 2019)")
@@ -109,13 +102,12 @@ def main(argv: Sequence[str]) -> None:
         help="SUBREDDIT:THREADS:FEWEST-MOST comments; may be repeated (default: the three of Table 2)",
     )
     parser.add_argument("--seed", type=int, default=42, help="of the draw (default 42)")
-    parser.add_argument("--top-level", action="store_true", help="only comments on the post itself")
     args = parser.parse_args(argv)
     if not re.fullmatch("any|20[0-9]{2}", args.year):
         raise ConfigError(f"--year {args.year}: write a year such as 2019, or any")
     strata = tuple(map(stratum_in, args.stratum)) or TABLE_2
     year = None if args.year == "any" else int(args.year)
-    build(args.out, args.raw, Wanted(strata=strata, year=year, seed=args.seed, top_level=args.top_level))
+    build(args.out, args.raw, Wanted(strata=strata, year=year, seed=args.seed))
     print((args.out / CARD_FILE).read_text(encoding="utf-8"))
 
 
@@ -342,8 +334,6 @@ def comment_in(wanted: Wanted, posts: Container[str], record: Record) -> DatedCo
     if record.get("stickied") is True:
         raise Dropped("comment pinned by a moderator")
     is_reply = str(record.get("parent_id", "")).startswith("t1_")
-    if wanted.top_level and is_reply:
-        raise Dropped("reply to another comment")
     try:
         score = int(record["score"])  # some months write numbers as text
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -174,9 +174,7 @@ def taxonomy_tables(results: Results) -> list[TableSpec]:
     primary = facts["primary"].assign(words=lambda f: f["label"].map(names).fillna(""))
     primary["category"] = primary["label"].map(category_of()).fillna("")
     rated = results.scores[results.scores["raters"].notna()]
-    is_category = rated["measure"].str.startswith("category_")
-    rated = rated.assign(level=is_category.map({True: "category", False: "code"}))
-    rated["words"] = rated["measure"].str.removeprefix("category_").map(AGREEMENT_WORDS)
+    rated = rated.assign(words=rated["measure"].map(AGREEMENT_WORDS))
     states, flips = over_all(results, "state_rate"), facts["flips"]
     states, flips = (frame[frame["judge"] != POOLED] for frame in (states, flips))
     flips = flips.assign(primary=flips["primary"].replace("", None), codes=flips["codes"].str.replace(BETWEEN, " "))

@@ -17,7 +17,7 @@ from eval.estimates.resampling import FloatArray, percentile_interval, resampled
 from evenhand.built_folder import read_manifest
 from evenhand.errors import DataError
 from studies.flips import KIND, LENIENT, STRICT
-from studies.taxonomy.codebook import categories, category_of, codes, planted
+from studies.taxonomy.codebook import categories, codes
 from studies.taxonomy.coded_flips import BETWEEN, NOT_CODED, TIE, CodedRun, Searched, flips_folder
 from studies.taxonomy.section import KEY
 
@@ -85,9 +85,6 @@ def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
     for state, n in (states + Counter({TIE: int((flips["state"] == TIE).sum())})).items():
         n_asked = len(flips) if state == TIE else n_replies
         yield score("state_rate", "rate", point_estimate(n / n_asked, n_asked), state=state, **whose)
-    if len(of_ours := flips[flips["item_id"].isin(planted().keys())]):
-        n_hit = int((of_ours["primary"] == of_ours["item_id"].map(planted())).sum())
-        yield score("planted_found", "%", point_estimate(100 * n_hit / len(of_ours), len(of_ours)), **whose)
 
 
 def added_by_unit(units: Sequence[str], rows: FloatArray) -> tuple[tuple[str, ...], FloatArray]:
@@ -161,42 +158,38 @@ def alpha_of(
 
 
 def agreements(coded: Sequence[CodedRun], drawing: Drawing) -> Iterator[Score]:
-    """Of each judge with itself, where it judged several times, of every two judges of one model, and of all."""
+    """On the primary code: of a judge that judged several times with itself, of every two of one model, and of all."""
     for model in dict.fromkeys(run.judge for run in coded):
         judges = [run for run in coded if run.judge == model]
-        for column in LEVELS:
-            for run in judges:
-                samples = run.flips["primaries"].map(list)
-                if column == "category":
-                    samples = samples.map(lambda codes: [category_of()[code] for code in codes])
-                yield from rated([run], f"{run.judged_by}, repeated", column, run.flips["unit"], samples, drawing)
-            for raters in [*combinations(judges, 2), *([judges] if len(judges) > 2 else [])]:
-                names = [run.judged_by for run in raters]
-                names = names if len({*names}) > 1 else [run.name for run in raters]
-                name = ALL_JUDGES if len(raters) > 2 else " and ".join(names)
-                flips = pd.concat([run.flips[run.flips["primary"] != ""] for run in raters])
-                by_flip = flips.groupby("flip_id", sort=False)
-                yield from rated(raters, name, column, by_flip["unit"].first(), by_flip[column].agg(list), drawing)
+        for run in judges:
+            samples = run.flips["primaries"].map(list)
+            yield from rated([run], f"{run.judged_by}, repeated", run.flips["unit"], samples, drawing)
+        for raters in [*combinations(judges, 2), *([judges] if len(judges) > 2 else [])]:
+            names = [run.judged_by for run in raters]
+            names = names if len({*names}) > 1 else [run.name for run in raters]
+            name = ALL_JUDGES if len(raters) > 2 else " and ".join(names)
+            flips = pd.concat([run.flips[run.flips["primary"] != ""] for run in raters])
+            by_flip = flips.groupby("flip_id", sort=False)
+            yield from rated(raters, name, by_flip["unit"].first(), by_flip["primary"].agg(list), drawing)
 
 
 def rated(
-    judges: Sequence[CodedRun], raters: str, column: str, units: pd.Series, ratings: pd.Series, drawing: Drawing
+    judges: Sequence[CodedRun], raters: str, units: pd.Series, ratings: pd.Series, drawing: Drawing
 ) -> Iterator[Score]:
     """The scores of some raters over the flips with several ratings; nothing without any. κ is of two judges."""
     is_shared = ratings.map(len) > 1
-    units, ratings, labels = units[is_shared].tolist(), ratings[is_shared].tolist(), all_labels(column)
+    units, ratings, labels = units[is_shared].tolist(), ratings[is_shared].tolist(), list(codes())
     if not units:
         return
-    level = "" if column == "primary" else f"{column}_"
     runs, judged_by = (dict.fromkeys(getattr(run, name) for run in judges) for name in ("name", "judged_by"))
     setting: dict[str, Any] = {"judge": judges[0].judge, "run": " ".join(runs), "raters": raters}
     setting["judged_by"] = ", ".join(judged_by)
     if len(judges) == 2:
         pairs = [(unit, first, second) for unit, (first, second) in zip(units, ratings, strict=True)]
         equal = share_of([(unit, first == second, 1.0) for unit, first, second in pairs])
-        yield score(f"{level}agreement", "%", equal, **setting)
-        yield score(f"{level}kappa", "ratio", kappa_of(pairs, labels), drawing=drawing, **setting)
-    yield score(f"{level}alpha", "ratio", alpha_of(units, ratings, labels, drawing), drawing=drawing, **setting)
+        yield score("agreement", "%", equal, **setting)
+        yield score("kappa", "ratio", kappa_of(pairs, labels), drawing=drawing, **setting)
+    yield score("alpha", "ratio", alpha_of(units, ratings, labels, drawing), drawing=drawing, **setting)
 
 
 class Influences(NamedTuple):

@@ -2,7 +2,6 @@
 
 import json
 import math
-from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
@@ -18,8 +17,6 @@ from inference.config import parse_sampling_config
 from inference.sampling import sample
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.scripted_engine import AnsweringEngine, scripted
-
-Sample = dict[str, Any]
 
 
 def by_length(prompt):
@@ -52,7 +49,7 @@ def inspect_samples(prompts, run):
     replies, samples = read_answers(run).without_errors, []
     for prompt in prompts:
         reply = replies[prompt["evenhand"]["prompt_hash"]][0]
-        choice: Sample = {"message": {"role": "assistant", "content": reply.text}, "stop_reason": "stop"}
+        choice = {"message": {"role": "assistant", "content": reply.text}, "stop_reason": "stop"}
         if reply.answer_logprobs:
             listed = [{"token": f"Ġ{token}", "logprob": p} for token, p in reply.answer_logprobs.items()]
             choice["logprobs"] = {"content": [{**listed[-1], "top_logprobs": listed}]}
@@ -83,7 +80,7 @@ def lm_eval_log(path, exported, prompts, run):
     for prompt in prompts:
         own, texts = prompt["evenhand"], {message["role"]: message["content"] for message in prompt["messages"]}
         reply = replies[own["prompt_hash"]][0]
-        given: list[Any] = [reply.text]
+        given = [reply.text]
         if logs := reply.answer_logprobs:
             given = [[repr(logs[answer]), "False"] for answer in own["answers"]]
         doc = {"system": "", **texts, "evenhand": json.dumps(own)}

@@ -4,18 +4,17 @@ import csv
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eval.__main__ import report_main, score_main
 from eval.mappings import SHIPPED
+from evenhand.config import parse_yaml
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_json, write_jsonl
 from tests.made.made_verdicts import write
 from tests.made.places import ROOT, SHARED
 
-Rows = list[dict[str, Any]]
 JUDGEMENT = {"judgment": {"judge_model": "m"}}
 PAIR = {"question_id": 81, "model_1": "m1", "model_2": "m2", "judge": ["gpt-4", "pair-v2"]}
 SCORED = {"id": "a", "epoch": 1, "scores": {"match": {"value": "C"}}, "output": {"choices": []}}
@@ -141,7 +140,7 @@ def test_alpacaevals_preferences_are_outputs_ties_and_weights(tmp_path):
 def test_an_openai_batch_is_read_by_our_reader_and_needs_to_know_the_answers(tmp_path):
     failed = {"custom_id": "q3|plain", "response": None, "error": {"code": "expired"}}
     replies = {"q1|plain": "[[A]]", "q1|expert": "A is short. [[B]]", "q2|plain": "[[A]]", "q2|expert": "I like both."}
-    records: Rows = [
+    records = [
         {"custom_id": key, "response": {"status_code": 200, "body": {"model": "m", "choices": [{"message": message}]}}}
         for key, text in replies.items()
         for message in [{"role": "assistant", "content": text}]
@@ -216,7 +215,7 @@ def test_a_log_of_inspect_has_epochs_as_samples_failed_ones_left_out_and_copies_
         rows_of(source, "--mapping", "inspect")
 
 
-RECORDS: Rows = [
+RECORDS = [
     {"n": i, "kind": kind, "said": said, "skip": "x" if i == 3 else ""}
     for i in range(4)
     for kind, said in (("pressed", "B>A" if i else "A>B"), ("asked", "A>B"))
@@ -283,8 +282,9 @@ def test_what_would_do_nothing_is_refused(tmp_path):
         rows_of(halved, *known, "--set", "baseline=null")
     with pytest.raises(DataError, match="is a folder"):
         rows_of(tmp_path, *known)
-    with pytest.raises(DataError, match="is a copy of"):
-        score_main([str(source), str(write(tmp_path / "s.jsonl", RECORDS)), "--out", str(tmp_path / "o"), *known])
+    for other, why in ((source, "is named twice"), (write(tmp_path / "s.jsonl", RECORDS), "is a copy of")):
+        with pytest.raises(DataError, match=why):
+            score_main([str(source), str(other), "--out", str(tmp_path / "o"), *known])
 
 
 def test_a_file_has_no_advice_for_a_run_of_ours(tmp_path):
@@ -302,37 +302,7 @@ def test_help_and_docs_name_every_shipped_mapping():
     assert [name for name in shipped if name not in " ".join(options.split()) or f"`{name}`" not in page] == []
 
 
-BATCH = ["--mapping", "openai-batch"]
-CASES: list[tuple[str, list[str], tuple[str, str], float]] = [
-    ("data/scale_neg.csv", [], ("mine", "shift"), 1.0),
-    ("data/scale_pos.csv", [], ("mine", "shift"), 1.0),
-    ("data/tie_place.csv", [], ("f", "first"), 100.0),
-    ("data/notie_place.csv", [], ("f", "first"), 100.0),
-    ("data/vtf.jsonl", [], ("e", "shift"), -100.0),
-    ("data/vfl.jsonl", [], ("e", "shift"), 1.0),
-    ("data/vlist.jsonl", [], ("e", "shift"), -100.0),
-    ("data/v.tsv", [], ("p", "value"), 100.0),
-    ("data/vblank.csv", [], ("e", "shift"), -100.0),
-    ("data/plain.jsonl", ["--mapping", "data/plainmap.yaml"], ("f", "value"), 100.0),
-    ("data/mtbench_pair.jsonl", ["--mapping", "mt-bench-judgments"], ("judged", "value"), 25.0),
-    ("data/jb_tiny.jsonl", ["--mapping", "judgebench-outputs"], ("judged", "right"), 50.0),
-    (
-        "data/openai_batch.jsonl",
-        ["--mapping", "openai-batch", "--set", "columns.answers=1|2"],
-        ("expert", "value"),
-        100,
-    ),
-    ("data/promptfoo.json", ["--mapping", "promptfoo"], ("prompt 0", "value"), 100.0),
-    ("data/lm_samples_alone.jsonl", ["--mapping", "lm-eval"], ("lm_samples", "value"), 50.0),
-    (
-        "bugs/lmeval/samples_mine_2026-01-01T00-00-00.jsonl",
-        ["--mapping", "bugs/lmeval/mapping.yaml", "--set", "where=filter == 'flexible'"],
-        ("pressed", "shift"),
-        -25.0,
-    ),
-    ("bugs/epochs2.json", [], ("statement", "value"), 40.625),
-    ("bugs/errors.json", [], ("statement", "value"), 50.0),
-]
+CASES = parse_yaml(Path(__file__).with_name("cases.yaml").read_text())
 RENAMED = {
     '"format": "chat"': '"chat_template": true',
     '"hang_limit_s"': '"stall_timeout_s"',
@@ -352,4 +322,4 @@ def test_a_case_that_failed_gives_what_it_must(name, words, key, value, tmp_path
         text = text.replace(old, new)
     source.write_text(text)
     score_main([str(source), *words, "--draws", "20", "--out", str(tmp_path / "out")])
-    assert values_of(source)[key] == pytest.approx(value)
+    assert values_of(source)[*key] == pytest.approx(value)

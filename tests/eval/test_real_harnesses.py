@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -77,7 +76,7 @@ def printed_by(harness, log):
 def headline(study, source):
     """The same figures in scores.json of `evenhand score`."""
     score_main([str(source), "--out", "scores", "--draws", "50"])
-    rows: list[dict[str, Any]] = json.loads(Path("scores/scores.json").read_text())
+    rows = json.loads(Path("scores/scores.json").read_text())
     wanted = evaluation_of(study).headline
     return ordered(row["value"] for row in rows if all(row.get(name) == value for name, value in wanted.items()))
 

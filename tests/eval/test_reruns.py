@@ -1,7 +1,6 @@
 """A run and its re-run: the shares of verdicts and replies that differ, counted by prompt and condition."""
 
 import json
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -93,7 +92,7 @@ def compared(base, *again):
 
 
 def test_planted_flips_are_counted_by_condition(tmp_path, monkeypatch, capsys):
-    tree: dict[str, Any] = {
+    tree = {
         "dialdefer": {"benchmarks": [{"dataset": "pocket", "n_items": N_ITEMS}]},
         "engine": {"kind": "transformers"},
         "run": {"root": str(tmp_path)},

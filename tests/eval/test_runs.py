@@ -1,9 +1,7 @@
 """Finished runs, as scoring reads them: a damaged one is refused, and `evenhand status` says so too."""
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +24,7 @@ def with_another_plan(run):
         shutil.copy(other / name, run / name)
 
 
-DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {  # what was done → the file that is named
+DAMAGES = {  # what was done → the file that is named
     "no DONE.json": (lambda run: (run / "DONE.json").unlink(), "damaged-0000"),
     "half a plan": (lambda run: changed(run / "plan.jsonl", lambda text: text[: len(text) // 2]), "plan.jsonl"),
     "another run's plan": (with_another_plan, "provenance.json"),

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,7 +19,7 @@ from matplotlib.figure import Figure
 from eval.__main__ import calibrate_main, compare_main, report_main, score_main, scorecard_main
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import aio_items, lean, made_items, say
-from tests.made.narrator_runs import Judge, accuser, fair, made_conversations, make_narrator_run, protector
+from tests.made.narrator_runs import accuser, fair, made_conversations, make_narrator_run, protector
 from tests.made.pluraleval_models import both_runs, echo, everything, follower, model, sycophant
 from tests.made.report_html import without_drawing
 from tests.made.scorecard_runs import run
@@ -68,7 +67,7 @@ def leans(name, skill, shift, position=0.4):
 
 def reasoned_runs(root):
     """Two datasets and r/AIO in both roles, two arms, a second template, both answer orders, two samples."""
-    asked: dict[str, Any] = {
+    asked = {
         "items": [*made_items("bbq", 18), *made_items("amqa", 5), *aio_items("aio-context", 6)],
         "arms": ("none", "honest"),
         "variants": ({}, {"roles": "1->2"}, {"template": "v1"}, {"answer_order": "no_first"}),
@@ -81,7 +80,7 @@ def reasoned_runs(root):
 
 def margin_runs(root):
     """(base, after, the base over other items), in both answer orders."""
-    asked: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"})}
+    asked = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"})}
     test = [*made_items("bbq", 18), *made_items("amqa", 6)]
     train = [*made_items("truthfulqa", 12), *made_items("plausibleqa", 10)]
     base = run(root, "before", leans("before", 1.0, 0.9), test, **asked)
@@ -96,7 +95,7 @@ def narrator_set(root):
     The first attacks of two conversations are by somebody who says nothing else.
     """
     conversations = made_conversations({2: 5, 3: 4}, unseen=2)
-    judges: dict[str, Judge] = {"before": protector(0.6), "after": fair, "third": accuser(0.4)}
+    judges = {"before": protector(0.6), "after": fair, "third": accuser(0.4)}
 
     def run_of(judge, name, **keys):
         return make_narrator_run(root, judges[judge], conversations, model=f"owner/{judge}", name=name, **keys)

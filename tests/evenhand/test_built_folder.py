@@ -14,5 +14,5 @@ def test_a_manifest_of_another_format_version_is_refused(wanted, tmp_path):
     assert read_manifest(tmp_path, **wanted) == manifest
     for version in (FORMAT - 1, FORMAT + 1, None):
         (tmp_path / MANIFEST_FILE).write_text(json.dumps({**manifest, "format": version}))
-        with pytest.raises(DataError, match="or of another version of it"):
+        with pytest.raises(DataError, match="is not of this version of"):
             read_manifest(tmp_path, **wanted)

@@ -53,7 +53,7 @@ def test_a_config_is_found_by_its_name_from_anywhere_unless_a_file_is_called_so(
 
 def test_no_name_of_a_config_is_ambiguous():
     """What two other folders hold, inference or training must hold too."""
-    folders: dict[str, set[str]] = {}
+    folders = {}
     for path in CONFIGS.glob("*/*.yaml"):
         folders.setdefault(path.stem, set()).add(path.parent.name)
     assert {k: v for k, v in folders.items() if len(v) > 1 and len(v & {"inference", "training"}) != 1} == {}

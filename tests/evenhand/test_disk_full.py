@@ -5,7 +5,6 @@ File systems of a few MiB are mounted for it, so that the errors are real ones.
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,7 +55,7 @@ def append(file):
     metrics.on_log(None, TrainerState(), TrainerControl(), logs={"note": "x" * 2_000_000})
 
 
-WRITERS: dict[str, Callable[[Path], None]] = {
+WRITERS = {
     "safetensors": lambda file: save_file(WEIGHTS, file),
     "a tokenizer": lambda file: tokenizer().save(str(file)),
     "torch": lambda file: torch.save(WEIGHTS, file),

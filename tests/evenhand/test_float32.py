@@ -1,12 +1,10 @@
 """Logits in float32 out of models in bf16: the head of each family, its gradient, and everything that reads answers."""
 
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 import torch
 import yaml
-from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
 from transformers import AutoConfig, AutoModelForCausalLM, Gemma3Config, LlamaConfig
@@ -24,7 +22,7 @@ from training.batches import Collator, answers_of, groups_of
 from training.qlora import load_base
 from training.reference import ask
 
-SIZES: dict[str, Any] = {
+SIZES = {
     "vocab_size": 300,
     "hidden_size": 64,
     "intermediate_size": 64,
@@ -35,7 +33,7 @@ SIZES: dict[str, Any] = {
     "pad_token_id": 0,
 }
 TIED = {"tie_word_embeddings": True}
-FAMILIES: dict[str, dict[str, Any]] = {
+FAMILIES = {
     "qwen2": TIED,
     "llama": {"tie_word_embeddings": False},
     "mistral": {"tie_word_embeddings": False},
@@ -62,7 +60,7 @@ def as_on_a_gpu(rows, monkeypatch):
 def by_hand(model, ids):
     """Float32 logits of the model's own last hidden states."""
     hidden, weight = model.base_model(ids).last_hidden_state, model.get_output_embeddings().weight
-    logits: Tensor = hidden.float() @ weight.float().T
+    logits = hidden.float() @ weight.float().T
     cap = getattr(model.config, "final_logit_softcapping", None)
     return logits if cap is None else cap * torch.tanh(logits / cap)
 
@@ -149,7 +147,7 @@ def of_the_reference(model, examples, config):
 @contextmanager
 def seen_by_the_head(model):
     """The hidden states that go through the head, (N, H) of each pass."""
-    found: list[Tensor] = []
+    found = []
     head = model.get_output_embeddings()
     hook = head.register_forward_hook(lambda _, inputs, __: found.append(inputs[0].detach().flatten(0, -2)))
     yield found

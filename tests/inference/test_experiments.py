@@ -45,7 +45,7 @@ def experiment(path, root):
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(path, tmp_path, monkeypatch):
     run = run_with(judge := AnsweringEngine(says_one), experiment(path, tmp_path), monkeypatch)
-    found: dict[str, list[str]] = {}
+    found = {}
     for panel in run.panels:
         name = variant_of(panel, run.panels)
         main_roles = panel.roles == "2->1"

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,7 +53,6 @@ def test_what_was_answered_here_is_not_asked_again_while_its_folder_is_shown_lat
 
 
 SHARDS = [(0, 2), (1, 2)]
-Ask = Callable[[int, AnsweringEngine], Path]
 
 
 class Quoting(Chain):

@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -152,7 +151,7 @@ HALF = '{"choices": [{"message": {"content": "1 \\ud83d"}, "finish_reason": "st\
 
 
 def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(tmp_path):
-    keys: dict[str, Any] = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path)}}
+    keys = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path)}}
     with FakeServer(lambda body, n: Reply(body=HALF) if len(server.asked) == 3 else answer("2")) as server:
         path = sample(config(server.base_url, **keys))
     found = completions_of(path).values()
@@ -201,7 +200,7 @@ def test_a_request_holds_what_the_config_says_and_nothing_of_vllm():
 
 def test_what_only_vllm_servers_know_is_refused_by_others():
     for key, value in (("top_k", 20), ("repetition_penalty", 1.05)):
-        with FakeServer(echo) as server, pytest.raises(ConfigError, match="known to vLLM servers only"):
+        with FakeServer(echo) as server, pytest.raises(ConfigError, match="are for vLLM servers"):
             ask(server, prompts(1), sampling={key: value, "temperature": 0.5})
 
 
@@ -219,7 +218,6 @@ def test_json_schema_holds_the_server_to_the_two_keys():
         ask(server, prompts(1), {"json_mode": "json_schema"}, sampling={"structured": "json"})
     schema = server.asked[0]["response_format"]["json_schema"]["schema"]
     assert list(schema["properties"]) == ["chosen_answer", "reasoning"]
-    assert schema["properties"]["chosen_answer"]["enum"] == ["1", "2"]
 
 
 def margins(top, token="1"):

@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from eval.runs import load_finished
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, ModelError
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.encoding import Encoder
 from inference.open_engine import open_engine
@@ -50,7 +48,7 @@ def test_a_study_that_goes_on_behind_its_replies_goes_on_beside_the_turns(tmp_pa
     """And a run that was killed asks what lacks, nothing twice."""
     framings = {"statement": "Claim: {{ claim }}", "x": {"follow_up_to": "statement", "ask": "Are you sure?"}}
     section = study(claims(tmp_path / "items.jsonl", 3), framings=framings)
-    asked: list[Prompt] = []
+    asked = []
 
     def judge(prompt):
         asked.append(prompt)
@@ -97,7 +95,7 @@ def test_transformers_reads_the_models_own_probabilities_behind_the_reply(checkp
 
 
 def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked():
-    bodies: list[dict[str, Any]] = []
+    bodies = []
 
     def script(body, n):
         bodies.append(body)

@@ -40,7 +40,7 @@ def engine_of(row_tokens, dtype="float32"):
 
 def answered(config, prompts):
     """Prompt hash → its completion, and how many tokens each forward pass computed."""
-    widths: list[int] = []
+    widths = []
     with TransformersEngine(config) as engine:
         engine.model.register_forward_pre_hook(
             lambda _, __, inputs: widths.append(inputs["input_ids"].numel()), with_kwargs=True
@@ -100,6 +100,6 @@ def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny):
 def test_a_model_that_takes_a_row_as_one_sequence_is_refused(tiny, layers, is_stateful):
     with TransformersEngine(toy_config(str(tiny), engine=engine_of(4000))) as engine:
         engine.model._is_stateful, engine.model.config.layer_types = is_stateful, layers
-        with pytest.raises(ModelError, match="it mixes up prompts that share one"):
+        with pytest.raises(ModelError, match="take a row as one sequence"):
             list(engine.generate([toy_prompt(text) for text in TEXTS]))
         assert len(list(engine.generate([toy_prompt(TEXTS[0])]))) == 1

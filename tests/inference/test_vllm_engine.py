@@ -4,7 +4,6 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -23,7 +22,7 @@ SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 @pytest.fixture
 def called(monkeypatch):
     """The arguments of vllm.LLM, and the variables at the time of its import."""
-    found: dict[str, Any] = {}
+    found = {}
 
     class StandIn(ModuleType):
         def __getattr__(self, name):

@@ -21,7 +21,7 @@ def log_that(writes):
 @pytest.fixture
 def ended(monkeypatch):
     """The statuses that processes have ended with."""
-    statuses: list[int] = []
+    statuses = []
     monkeypatch.setattr(watchdog, "os", SimpleNamespace(_exit=statuses.append))
     return statuses
 
@@ -35,7 +35,7 @@ def wait_for(ended):
 
 
 def test_time_without_an_answer_is_counted_and_an_answer_begins_it_anew(ended):
-    kept: list[str] = []
+    kept = []
     with Watchdog(LIMIT_S, log_that(lambda: kept.append("kept"))) as dog:
         for _ in range(8):
             time.sleep(LIMIT_S / 5)

@@ -60,10 +60,7 @@ def zipped(folder, path, top=""):
 
 QUARREL = talk("q", ("Ann", "Why was this moved?"), ("Ben", "See the guideline."), ("Ann", "You fool."))
 CALM = talk("c", ("Ann", "The caption has the wrong year."), ("Cleo", "Fixed, thanks."), attack=None)
-SMALL: tuple[list[Row], dict[str, Row]] = (
-    [*QUARREL, *CALM],
-    {"q": facts(pair_id="c"), "c": facts(attack=False, pair_id="q")},
-)
+SMALL = ([*QUARREL, *CALM], {"q": facts(pair_id="c"), "c": facts(attack=False, pair_id="q")})
 
 
 def made_dump(folder, n_pages=20):

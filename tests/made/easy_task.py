@@ -3,8 +3,6 @@
 Right claims say one word, wrong ones another.
 """
 
-from typing import Any
-
 import torch
 from accelerate.state import AcceleratorState
 
@@ -38,7 +36,7 @@ def easy_run(model, root, **sections):
     small for SFT's loss over the whole vocabulary.)
     """
     optimiser = {"learning_rate": 1e-2, "schedule": "constant", "max_steps": 40, "per_device_batch_size": 8}
-    wanted: dict[str, Any] = {
+    wanted = {
         "examples": {"chat_template": False, "loss_on_eos": False},
         "quantisation": {"kind": "none"},
         "lora": {"r": 8, "alpha": 16},

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from tests.made.loopback import Loopback, QuietHandler, Reply
@@ -24,9 +23,6 @@ def refusal(status, message, **headers):
     quickly = {} if "retry_after" in headers else {"retry_after_ms": "1"}  # no test waits for a client's pauses
     named = {name.replace("_", "-").title(): value for name, value in {**quickly, **headers}.items()}
     return Reply(status, json.dumps({"error": {"message": message}}), named)
-
-
-Script = Callable[[dict[str, Any], int], Reply]
 
 
 class FakeServer(Loopback):

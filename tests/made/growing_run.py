@@ -1,14 +1,11 @@
 """Runs of growing units, faults put into them one trial at a time, and what is lost, doubled or wrong afterwards."""
 
 import os
-import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -58,7 +55,7 @@ class Chain(Fruit):
 
 def asked_by(unit, reply):
     """What a unit asks when it gets these replies."""
-    so_far: dict[str, list[Completion]] = {}
+    so_far = {}
     while prompts := unit.next_prompts(so_far):
         for prompt in prompts:
             said = Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=reply(prompt), finish_reason="stop")
@@ -138,4 +135,4 @@ def clock_jumps(folder, rng):
         return run.finished()
 
 
-TRIALS: dict[str, Callable[[Path, random.Random], Found]] = {"hung engine": hung, "clock jumps": clock_jumps}
+TRIALS = {"hung engine": hung, "clock jumps": clock_jumps}

@@ -10,7 +10,6 @@ import json
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -20,9 +19,7 @@ from evenhand.files import shipped_yaml, write_jsonl
 from tests.made.fake_server import FakeServer, answer
 from tests.made.made_reddit import MadePost, MadeReddit
 
-Chat = tuple[tuple[str, str], ...]  # ("left" or "right", what it says)
-
-CHATS: dict[str, Chat] = {
+CHATS = {
     name: tuple((side, said) for side, said in chat)
     for name, chat in shipped_yaml(Path(__file__).with_name("chats.yaml")).items()
 }
@@ -51,7 +48,7 @@ def transcript(chat):
 def read_images(body, n_before):
     """The vision model's script: the transcript of the pictures in a request, one after the other."""
     known = {colour(chat): chat for chat in (*CHATS.values(), ())}
-    chat: Chat = ()
+    chat = ()
     for part in body["messages"][0]["content"][1:]:
         url = part["image_url"]["url"].removeprefix("data:image/png;base64,")
         with Image.open(io.BytesIO(base64.b64decode(url))) as image:
@@ -126,7 +123,7 @@ class Workshop:
 
     def checked(self, post_id):
         """What a file of `check` says."""
-        keys: dict[str, Any] = shipped_yaml(self.raw / "check" / f"{post_id}.yaml")
+        keys = shipped_yaml(self.raw / "check" / f"{post_id}.yaml")
         return keys
 
     def fill(self, post_id, **changes):

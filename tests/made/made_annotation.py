@@ -2,7 +2,6 @@
 
 import csv
 from collections import Counter
-from typing import Any
 
 from eval.annotation.labels import sheet
 from eval.annotation.tasks import Item, Task, draw_items
@@ -15,7 +14,7 @@ def item(number, judge, unit=None):
 
 def task(items, answers=("yes", "no"), **keys):
     """Questions of yes and no, unless other answers are named."""
-    settled: dict[str, Any] = {"in_run": Counter(item.judge for item in items), "run": "made-run", "judge": "judge"}
+    settled = {"in_run": Counter(item.judge for item in items), "run": "made-run", "judge": "judge"}
     return Task(name="made", question="Yes?", guide="", answers=answers, items=items, **{**settled, **keys})
 
 

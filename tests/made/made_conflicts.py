@@ -1,12 +1,10 @@
 """Conflicts made up for tests, and sampling configs of the narrator study over them."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from inference.config import parse_sampling_config
 from studies.narrator import corpora
 from studies.narrator import section as spec
-from studies.narrator.corpora import CorpusSpec
 from studies.narrator.records import Conversation, Turn
 
 NAMES = ("Ann", "Anna", "Bo", "Zoë", "Mr. Long Name")  # one begins another
@@ -30,8 +28,7 @@ def use_conflicts(monkeypatch, conversations):
 def use_corpus(monkeypatch, train, test):
     """A corpus of these conversations in the place of pocket-conflicts."""
     splits = {"train": list(train), "test": list(test)}
-    corpus: Callable[[CorpusSpec], list[Conversation]] = lambda spec: splits[spec.split]  # noqa: E731
-    monkeypatch.setitem(corpora.CORPORA, "pocket-conflicts", corpus)
+    monkeypatch.setattr(corpora, "of_split", lambda spec: splits[spec.split])
 
 
 def of_page(conversation, page):

@@ -1,14 +1,12 @@
 """Training examples of few tokens, alone and as the prompts about conversations of unequal size."""
 
-from typing import Any
-
 from training.examples import Example
 
 PAD, EOS, ACCEPT, REJECT = 0, 1, 2, 3
 
 
 def example(prompt, **others):
-    keys: dict[str, Any] = {"item_id": "i", "condition": "c2_correct", "choices": (ACCEPT, REJECT), "right": 0}
+    keys = {"item_id": "i", "condition": "c2_correct", "choices": (ACCEPT, REJECT), "right": 0}
     return Example(prompt_ids=tuple(prompt), **{**keys, **others})
 
 

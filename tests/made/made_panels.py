@@ -1,9 +1,11 @@
 """Panels and judges made up for tests, from arrays of replies or margins."""
 
+from pathlib import Path
+
 import numpy as np
 
 from studies.dialdefer.measures import ACCEPT, REJECT, TIE, UNPARSED
-from studies.dialdefer.panels import Judge, Panel
+from studies.dialdefer.panels import Panel, judge_of_files
 from studies.dialdefer.records import Factors
 
 
@@ -20,7 +22,6 @@ def made_panel(replies, *, dataset="bbq", ids=None, clusters=None, margins=None,
         clusters=item_ids if clusters is None else tuple(clusters),
         replies=array,
         margins=np.full(array.shape, np.nan) if margins is None else np.asarray(margins, dtype=float)[:, :, None],
-        hashes=np.full(array.shape[:2], "", dtype="<U16"),
     )
 
 
@@ -31,9 +32,9 @@ def margin_panel(margins, **keys):
     return made_panel(replies, margins=array, **keys)
 
 
-def made_judge(*panels, name="judge", model="owner/model"):
-    """A judge of these panels."""
-    return Judge(name=name, model=model, panels=panels, labels={})
+def made_judge(*panels, model="owner/model", **facts):
+    """A judge of these panels; facts: fields of JudgedRun."""
+    return judge_of_files(Path("judge"), model, "strict", panels, **facts)
 
 
 def random_replies(rng, n_items, accept):

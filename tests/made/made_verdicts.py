@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from eval.__main__ import score_main
@@ -14,12 +13,7 @@ Row = dict[str, Any]
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 
 # Of 10 items: C1_True 6 right, C1_False 8, C2_Correct 8 (only ever better), C2_Incorrect 5 (items 0-2 flip).
-WRONG: Mapping[Condition, set[int]] = {
-    C1_TRUE: {0, 1, 2, 3},
-    C1_FALSE: {8, 9},
-    C2_CORRECT: {0, 9},
-    C2_INCORRECT: {0, 1, 2, 8, 9},
-}
+WRONG = {C1_TRUE: {0, 1, 2, 3}, C1_FALSE: {8, 9}, C2_CORRECT: {0, 9}, C2_INCORRECT: {0, 1, 2, 8, 9}}
 
 
 def verdict_rows(dataset, n_items=10, wrong=WRONG, conditions=tuple(Condition), **fields):
@@ -74,7 +68,7 @@ FIGURES = ("measure", "unit", "value", "low", "high", "n_units")
 
 def wide_rows(folder):
     """scores.json as a row a setting and dataset, with <measure>, <measure>_low and <measure>_high; _pp for points."""
-    rows: dict[str, Row] = {}
+    rows = {}
     for score in json.loads((folder / "scores.json").read_text(encoding="utf-8")):
         asked = {name: value for name, value in score.items() if name not in FIGURES}
         row = rows.setdefault(json.dumps(asked), asked)

@@ -4,18 +4,15 @@ import csv
 import gzip
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing
 from studies.dialdefer.measures import ABSENT, RIGHT
 from studies.dialdefer.panels import MAIN_ROLES
 from studies.dialdefer.render import own_labels
-from studies.dialdefer.scores import BENCH_DATASETS, Scored, score_panels, wide_frame
+from studies.dialdefer.scores import BENCH_DATASETS, score_judge, wide_frame
 from tests.made.made_panels import made_judge, made_panel
 from tests.made.places import GOLDEN
 
@@ -60,7 +57,7 @@ def counts_of_table_20(model):
 
 def counts_of_mitigations(model):
     """Arm → dataset → right answers of one model under C2; C1 was not asked."""
-    arms: dict[str, dict[str, list[int | None]]] = defaultdict(dict)
+    arms = defaultdict(dict)
     for row in golden(f"dialdefer_table{MITIGATED[model]}.csv"):
         if row["dataset"] in DATASETS and row["arm"] != "none":
             c2 = [count(row[c], row["dataset"]) for c in COLUMNS[2:]]
@@ -80,7 +77,7 @@ def panels_with(counts, arm="none", labels=None, **factors):
                 replies[:, column] = np.where(is_right, RIGHT[column], 3 - RIGHT[column])
         speaker1, speaker2 = labels or own_labels(dataset, arm)
         ids = (f"{dataset}-{i:04}" for i in range(n_items))
-        asked: dict[str, Any] = {"arm": arm, "speaker1": speaker1, "speaker2": speaker2, **factors}
+        asked = {"arm": arm, "speaker1": speaker1, "speaker2": speaker2, **factors}
         panels.append(made_panel(replies, dataset=dataset, ids=ids, **asked))
     return panels
 
@@ -92,15 +89,13 @@ def frame_of(model, panels, n_draws=20):
 
 def scores_of(model, panels, n_draws=20):
     """The scores that the product gives for a model's panels."""
-    drawing = Drawing(n_draws=n_draws, seed=1)
-    scored = Scored(run=model, model=model, verdict="reason", parser="lenient", drawing=drawing)
-    return score_panels(panels, scored, ["published"])
+    return score_judge(made_judge(*panels, model=model), ["published"], Drawing(n_draws=n_draws, seed=1))
 
 
 @cache
 def paper_frame(n_draws=20):
     """The scores of all five models and their arms."""
-    scores: list[Score] = []
+    scores = []
     for model in models():
         panels = panels_with(counts_of_table_20(model))
         if model in MITIGATED:
@@ -134,13 +129,13 @@ def judge_of(name, replies, labels=None):
         made_panel(of, dataset=dataset, ids=map(item_id, range(len(of))), roles=MAIN_ROLES * dataset.startswith("aio"))
         for dataset, of in ((dataset, np.asarray(array)) for dataset, array in replies.items())
     ]
-    return replace(made_judge(*panels, name=name, model=name), labels=labels or {})
+    return made_judge(*panels, model=name, labels=labels or {})
 
 
 @cache
 def five_judges():
     """Judges over the 3,244 items whose verdicts have the counts behind the tables; see golden/README.md."""
-    replies: dict[str, dict[str, object]] = defaultdict(dict)
+    replies = defaultdict(dict)
     for row in golden("dialdefer_verdicts.csv.gz"):
         columns = [list(map(int, row[name])) for name in ("c1_true", "c1_false", "c2_correct", "c2_incorrect")]
         replies[row["model"]][row["dataset"]] = np.transpose(columns)

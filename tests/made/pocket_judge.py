@@ -23,7 +23,7 @@ def sorted_by(key, summary, prompt):
     texts = json.loads(user)
     if step == "summary":
         return summary(texts)
-    groups: dict[str, list[str]] = {}
+    groups = {}
     for text in texts:
         groups.setdefault(key(text), []).append(text)
     return json.dumps(list(groups.values()))

@@ -99,7 +99,7 @@ class PublishersServer(Loopback):
 
 def answer(handler, server, content, fault):
     """Send the content, or the part of it that was asked for, as far as the fault lets it."""
-    headers: dict[str, str] = {}
+    headers = {}
     if isinstance(content, bytes):
         body, status = content, 200
         headers["Content-Type"] = "application/octet-stream"

@@ -14,9 +14,9 @@ ITEMS = [*made_items("bbq", 10), *made_items("amqa", 10)]
 Counts = Mapping[str, tuple[int, int, int, int]]
 
 # Of 10 items, how many claims are accepted in C1_True, C1_False, C2_Correct, C2_Incorrect. DDS is 10 times the rise.
-BASE: Counts = {"bbq": (8, 4, 9, 7), "amqa": (8, 4, 6, 2)}  # +40, -40; accuracy 65 and 70, of C2 60 and 70
-SFT: Counts = {"bbq": (5, 5, 4, 4), "amqa": (9, 1, 9, 1)}  # own -20, 0; fixed -40, -20
-DPO: Counts = {"bbq": (2, 2, 4, 4), "amqa": (9, 1, 9, 2)}  # own +40, +10; fixed -40, -10
+BASE = {"bbq": (8, 4, 9, 7), "amqa": (8, 4, 6, 2)}  # +40, -40; accuracy 65 and 70, of C2 60 and 70
+SFT = {"bbq": (5, 5, 4, 4), "amqa": (9, 1, 9, 1)}  # own -20, 0; fixed -40, -20
+DPO = {"bbq": (2, 2, 4, 4), "amqa": (9, 1, 9, 2)}  # own +40, +10; fixed -40, -10
 
 
 def number(prompt):

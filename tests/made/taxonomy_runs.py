@@ -31,7 +31,7 @@ def flip(number, claim_is_true=False, *, model="m", dataset="truthfulqa", **of):
 def flips_folder(out, flips, n_items=0, **facts):
     """A folder as `evenhand build flips` writes it; n_items: that were looked through, if more than flip."""
     models = list(dict.fromkeys(one.model for one in flips)) or ["m"]
-    items: dict[str, dict[str, list[str]]] = {model: {} for model in models}
+    items = {model: {} for model in models}
     for one in flips:
         of_dataset = items[one.model].setdefault(one.dataset, [])
         of_dataset += [one.item_id] if one.item_id not in of_dataset else []

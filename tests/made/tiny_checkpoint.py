@@ -1,7 +1,5 @@
 """A random Llama of a few thousand weights with a byte tokenizer, saved as a checkpoint like any other."""
 
-from typing import Any
-
 CHAT_TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}<assistant>"
 
 
@@ -47,7 +45,7 @@ def byte_tokenizer(*, word_start=False, digits="split"):
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: i for i, token in enumerate(["<s>", "</s>", *letters])}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    steps: list[Any] = [normalizers.Prepend("_")] if word_start else []
+    steps = [normalizers.Prepend("_")] if word_start else []
     if digits == "byte":
         steps += [normalizers.Replace("1", "#a"), normalizers.Replace("2", "$b")]
     if steps:

@@ -1,7 +1,6 @@
 """Tiny random models of the four families, with real architectures and chat templates in each family's manner."""
 
 import json
-from typing import Any
 
 N_TOKENS = 11_000  # that a tokenizer keeps, "yes" among them; the embedded model's 49,152 take a second to load
 
@@ -38,7 +37,7 @@ MISTRAL = (
     "{% for m in rest %}[INST] {{ first if loop.first }}{{ m['content'] }}[/INST]{% endfor %}"
 )
 TEMPLATES = {"qwen2": QWEN, "gemma3": GEMMA, "llama": LLAMA, "mistral": MISTRAL}
-SIZES: dict[str, Any] = {
+SIZES = {
     "hidden_size": 64,
     "intermediate_size": 128,
     "num_hidden_layers": 2,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.records import Completion, SamplingOverride
+from evenhand.records import SamplingOverride
 from inference.open_engine import open_engine
 from studies.dialdefer.render import VERDICT_SCHEMA
 from tests.made.fake_server import answer
@@ -32,7 +32,7 @@ def ask(server, asked, engine=None, **keys):
 
 def ask_until_error(server, asked):
     """What came before the ModelError, and its words."""
-    kept: list[Completion] = []
+    kept = []
     with open_engine(config(server.base_url)) as opened, pytest.raises(ModelError) as caught:
         kept.extend(opened.generate(asked))  # keeps what came before the error
     return kept, str(caught.value)

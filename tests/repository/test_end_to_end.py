@@ -5,7 +5,6 @@ Engines run in this process, one after the other; replies and options are asked 
 
 import gc
 import json
-from typing import Any
 
 import pytest
 import torch
@@ -32,8 +31,8 @@ from training.train import train
 
 pytestmark = pytest.mark.slow
 
-PLAIN: dict[str, Any] = {"kind": "transformers", "dtype": "float32"}
-VLLM: dict[str, Any] = {
+PLAIN = {"kind": "transformers", "dtype": "float32"}
+VLLM = {
     "kind": "vllm",
     "enforce_eager": True,
     "max_model_len": 512,
@@ -47,10 +46,7 @@ EAGER_OR_COMPILED = [
     pytest.param(VLLM, id="eager"),
     pytest.param({**VLLM, "enforce_eager": False}, id="compiled", marks=pytest.mark.gpu),
 ]
-ARMS: list[tuple[str, str, dict[str, Any]]] = [
-    ("paired", "dequantised", {"paired": {"weight": 1.0}}),
-    ("dpo", "nf4", {}),
-]
+ARMS = [("paired", "dequantised", {"paired": {"weight": 1.0}}), ("dpo", "nf4", {})]
 # On a GPU vLLM's attention in float32 may round its factors to 11 bits, as fp16 has.
 ROUNDS = torch.cuda.is_available()
 # Of a margin. float32: sums in another order. In half precision other kernels move hidden states by some of its steps,
@@ -58,7 +54,7 @@ ROUNDS = torch.cuda.is_available()
 TOLERANCE = {"float32": 0.01 if ROUNDS else 1e-4, "float16": 0.01, "bfloat16": 0.06}
 OF_OPTIONS = 0.05 if ROUNDS else 2e-3  # of a log-probability in float32: those of several tokens add up
 # fp16 leaves out steps until its gradients do not overflow
-AS_GPU_JOBS_TRAIN: dict[str, dict[str, Any]] = {
+AS_GPU_JOBS_TRAIN = {
     "float32": {"max_steps": 2},
     "float16": {"max_steps": 8, "mixed_precision": "fp16", "gradient_checkpointing": True},
     "bfloat16": {"max_steps": 2, "mixed_precision": "bf16", "gradient_checkpointing": True},

@@ -50,7 +50,7 @@ def test_imports_go_one_way_and_the_machinery_reads_no_study():
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    reads: dict[str, set[str]] = {}
+    reads = {}
     for reader, read in imports():
         reads.setdefault(reader, set()).add(read)
     TopologicalSorter(reads).prepare()  # raises CycleError, which names the modules of a circle

@@ -22,18 +22,20 @@ def test_the_starter_study_is_sampled_scored_trained_on_merged_and_sampled_again
     run("init mine")
     monkeypatch.chdir(tmp_path / "mine")
     text = (tmp_path / "mine" / "study.yaml").read_text()
-    assert len(text.splitlines()) <= 30
     framings = yaml.safe_load(text)["framing"]["framings"]
     run("show study.yaml --only case=true --only order=given")
-    small, tiny = "framing.items.n_items=2 framing.placebos=[] engine.row_tokens=2048", f"model.name={model}"
-    before = run(f"sample study.yaml {small} {tiny}")
+    engine, tiny = 'engine={"kind":"transformers","row_tokens":2048}', f"model.name={model}"
+    small = f"framing.items.n_items=2 framing.placebos=[] {engine}"
+    before = run(f"sample study.yaml {small} {tiny} framing.items.split=test")
     run(f"score {before} --draws 200")
     trained = run(
         f"train training.yaml {tiny} framing=<study.yaml framing.items.split=train framing.items.n_items=2 "
-        "framing.placebos=[] optimiser.per_device_batch_size=12 optimiser.epochs=1"
+        "framing.placebos=[] optimiser.per_device_batch_size=16 optimiser.epochs=1"
     )
     merged = run(f"merge {trained} --onto bf16")
-    after = run(f"sample study.yaml {small} name=after model.name={merged} model.label=trained")
+    after = run(
+        f"sample study.yaml {small} framing.items.split=test name=after model.name={merged} model.label=trained"
+    )
     run(f"compare {before} {after} --draws 200 --out compared")
     run(f"report {before} {after} --draws 200 --out report")
     fitted = run(f"sample study.yaml {small} {tiny} name=fitted framing.items.split=train")

@@ -119,7 +119,7 @@ def ours():
 
 def agrees(value, cell):
     """Whether a number rounds to a figure as printed."""
-    last_digit: float = 10 ** -len(cell.partition(".")[2])
+    last_digit = 10 ** -len(cell.partition(".")[2])
     return abs(value - float(cell)) < 0.501 * last_digit
 
 

@@ -8,17 +8,14 @@ import json
 import pytest
 
 from evenhand.config import read_yaml
-from evenhand.errors import DataError, ModelError
 from evenhand.records import answer_schema
 from inference.config import OpenAIConfig, load_sampling_config
-from inference.sampling import sample
 from inference.schedule import first_prompts
 from studies.framing.asking import WRITTEN
 from studies.pluraleval.reply_reading import Read, ranking_in
 from tests.made.completions import completion
 from tests.made.made_threads import judged, thread
 from tests.made.places import CONFIGS
-from tests.made.scripted_engine import AnsweringEngine, scripted
 
 KEYS = {"string": set(), "integer": set(), "array": {"items", "minItems", "maxItems"}}
 KEYS["object"] = {"properties", "required", "additionalProperties"}
@@ -77,20 +74,6 @@ def test_a_ranking_and_a_pair_are_objects_that_the_studys_reader_reads():
     reply = completion(json.dumps({"ranking": [*range(n, 0, -1)]}))
     assert ranking_in(reply, n) == Read([*range(n - 1, -1, -1)], "ok")
     assert list(json.loads(answer_schema(("A", "B"), WRITTEN["answer"]))["properties"]) == ["reasoning", "answer"]
-
-
-def test_a_run_whose_schemas_have_changed_since_is_not_continued(tmp_path, monkeypatch):
-    """Its replies would be held to two of them."""
-    scripted(monkeypatch, engine := AnsweringEngine(lambda prompt: prompt.answer_space[0]))
-    words = [str(CONFIGS / "narrator" / "pocket.yaml"), f"run.root={tmp_path}", "sampling.n=1"]
-    config = load_sampling_config([*words, "narrator.corpus.n_conversations=1", "model.name=scripted"])
-    engine.die_after = 3
-    with pytest.raises(ModelError):
-        sample(config)
-    bare = json.dumps({"type": "string", "enum": ["older"]})
-    monkeypatch.setattr("studies.narrator.prompts.answer_schema", lambda options: bare)
-    with pytest.raises(DataError, match="planned with other prompts"):
-        sample(config)
 
 
 SHIPPED = [path for path in sorted(CONFIGS.glob("*/*.yaml")) if "json_schema" in str(read_yaml(path).get("engine"))]

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import torch
@@ -34,7 +34,7 @@ def losses(*values, **more):
 
 LUCKY = 0.9 / math.sqrt(30 * 4)  # 30 steps of 4 examples: what a guesser's accuracy lies above 0.5 by, now and then
 NEVER, COLLAPSED, NO_NUMBER = "never learnt", "collapsed", "not a number"
-LOGS: dict[str, tuple[Any, tuple[str, int] | None, dict[str, float]]] = {
+LOGS = {
     "falls back to chance": (losses(0.69, 0.4, 0.2, 0.3, 0.7, 0.69, 0.71, 0.1), (COLLAPSED, 70), {}),
     "far above chance": (losses(0.69, 1.5, 2.0), (COLLAPSED, 30), {}),
     "names cost much": (losses(*[2.3] * 30, rest_loss=2.1, accuracy=0.5), None, {}),

@@ -1,6 +1,5 @@
 """A run that is killed or asked to stop continues to the same adapter, and the base is not asked again."""
 
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 N_STEPS = 4
 DROPOUT = {"r": 8, "alpha": 16, "dropout": 0.5}
-RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+RUNS = {
     "dpo": ("dpo", {}),
     "fp16": (
         "sft",
@@ -73,7 +72,7 @@ def stop(tmp_path, monkeypatch):
 
 
 def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapter(model, tmp_path, stop, monkeypatch):
-    sections: dict[str, Any] = {"optimiser": {"max_steps": 3}, "dev": {"n_items": 2, "every_steps": 3}}
+    sections = {"optimiser": {"max_steps": 3}, "dev": {"n_items": 2, "every_steps": 3}}
     undisturbed = train(tiny_run("sft", model, tmp_path / "undisturbed", **sections))
     stop.with_suffix(".progress").unlink()
     config = tiny_run("sft", model, tmp_path / "stopped", **sections)

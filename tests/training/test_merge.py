@@ -107,7 +107,7 @@ def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(run):
     (run / "provenance.json").write_text(json.dumps(facts))
     recorded = read_json(run / DONE_FILE)
     (run / DONE_FILE).write_text(json.dumps({**recorded, "provenance_sha256": sha256_of(run / "provenance.json")}))
-    with pytest.raises(DataError, match=r"was trained on .* but its base is .* an adapter fits no other"):
+    with pytest.raises(DataError, match=r"was trained on .* but its base is .* bring back what it was trained on"):
         merge(run, "bf16")
 
 
@@ -141,7 +141,7 @@ def test_of_a_model_that_sees_only_the_language_half_is_trained(tmp_path):
 def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(run):
     """It would be its own base: what the adapter added is less than half a step of the grid."""
     merged = merge(run, "nf4", n_prompts=16, min_agreement=0.5)
-    with pytest.raises(ConfigError, match="quantising it to NF4 again rounds away what it has learnt"):
+    with pytest.raises(ConfigError, match="NF4 again rounds away what it has learnt"):
         load_base(merged, QuantisationConfig())
     words = [str(ROOT / "configs" / "training" / "pocket-sft.yaml"), f"model.name={merged}"]
     (wrong,) = (check for check in examine(words, None).checks if check.state == "wrong")

@@ -1,7 +1,6 @@
 """The losses: each against its formula in plain numbers, its gradient against finite differences, laws, chance."""
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -23,8 +22,6 @@ from training.objectives import (
     paired,
 )
 from training.reference import objective_for
-
-Rows = Sequence[Sequence[float]]
 
 # Four prompts with two answers: log-probabilities over the vocabulary, of the verdict and of EOS behind it.
 VERDICTS = [[-0.4, -1.3], [-2.0, -0.2], [-0.9, -0.7], [-3.1, -0.05]]
@@ -55,6 +52,7 @@ def answers(verdicts, ends=None, **others):
     return Answers(
         **{name: torch.as_tensor(rows, dtype=dtype) for name, rows in logs.items()},
         eos=None if ends is None else torch.as_tensor(ends, dtype=dtype),
+        n_tokens=1 if ends is None else 2,
         **{name: torch.tensor(others.get(name, given)) for name, given in WHOLE.items()},
     )
 
@@ -111,8 +109,7 @@ def plain_paired(e, v, s, t):
     return plain_sft(e, v, s, t) + WEIGHT * plain_divergence(e, v, s, t)
 
 
-Plain = Callable[[int, Rows, Rows, int], float]
-LOSSES: dict[str, tuple[Callable[[Answers], torch.Tensor], Plain]] = {
+LOSSES = {
     "sft": (cross_entropy, plain_sft),
     "dpo": (lambda a: dpo(a, BETA), plain_dpo),
     "paired": (lambda a: paired(a, weight=WEIGHT), plain_paired),

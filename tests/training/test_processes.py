@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ METHODS_AND_KINDS = [
     pytest.param("paired", "fsdp", marks=pytest.mark.campaign),
 ]
 SAVED = 2  # steps between two checkpoints
-METHODS: dict[str, dict[str, Any]] = {
+METHODS = {
     # 9 items in batches of 4: the last step has 3, which two processes share as 1 and 2.
     "paired": {
         "n_items": 12,
@@ -185,7 +185,7 @@ def test_a_launch_that_would_not_shard_is_refused(monkeypatch):
     """accelerate trains with DDP where FSDP was asked for and there is no GPU, without a word."""
     launch_with(monkeypatch, ROOT / FSDP_FILE)
     accelerator = SimpleNamespace(distributed_type=DistributedType.MULTI_CPU, state=None)
-    with pytest.raises(ConfigError, match=r"FSDP was asked for, but accelerate would train with MULTI_CPU"):
+    with pytest.raises(ConfigError, match=r"FSDP was asked for, and accelerate trains with MULTI_CPU"):
         prepare_sharding(SimpleNamespace(accelerator=accelerator), tiny_run())
 
 

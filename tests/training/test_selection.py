@@ -54,7 +54,7 @@ def shape(patch):
 
 @pytest.mark.slow
 def test_the_run_ends_with_the_weights_of_the_best_evaluation(model, tmp_path, monkeypatch):
-    seen: dict[int, dict[str, torch.Tensor]] = {}
+    seen = {}
     original = Selection.on_evaluate
 
     def note(self, args, state, control, **more):

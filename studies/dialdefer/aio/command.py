@@ -48,8 +48,8 @@ def main(argv: Sequence[str]) -> None:
         elif options.stage == "check":
             n_new = folder.write_checks(released)
             say(f"{folder.path / 'check'}: {n_new:,} new files. Fill in `keep` and `poster` of each, then run `items`")
-        outcome = outcome_of(folder, released)
-        say(progress_text(outcome))
+        records, left_out = outcome_of(folder, released)
+        say(progress_text(records, left_out))
         if options.stage == "items":
-            out = write_items(folder, outcome)
-            say(f"\n{statistics_table(outcome.records)}\n\n{out}: a root of dataset aio; missing.jsonl has the others")
+            out = write_items(folder, records, left_out)
+            say(f"\n{statistics_table(records)}\n\n{out}: a root of dataset aio; missing.jsonl has the others")

@@ -65,11 +65,6 @@ class RawFolder:
         """Id → why, of posts that Reddit does not show any more."""
         return json_at(self.path / "gone.json")
 
-    @property
-    def made_with(self) -> dict[str, str]:
-        """The model and the digest of the prompt that the transcripts are of; empty before the first."""
-        return json_at(self.path / "settings.json")
-
     def file(self, stage: str, post_id: str) -> Path:
         """Where a stage keeps a post."""
         return self.path / stage / f"{post_id}.{'yaml' if stage == CHECKS else 'json'}"
@@ -104,16 +99,6 @@ class RawFolder:
         """Remove the finished set, which would hold deleted texts; `items` makes it anew."""
         for file in (self.path / ITEMS_FOLDER).glob("*"):
             file.unlink()
-
-    def begin(self, **made_with: str) -> None:
-        """Note what transcripts are made with. Raises ConfigError where others were made with something else."""
-        if (before := self.made_with or made_with) != made_with:
-            differs = ", ".join(f"{key}: {before[key]}, now {value}" for key, value in made_with.items())
-            raise ConfigError(
-                f"{self.path / 'settings.json'}: transcripts were begun otherwise ({differs}), and two ways are not "
-                "mixed in one set. Go on as it was begun, or remove this file and transcripts/ to begin anew"
-            )
-        write_json(self.path / "settings.json", made_with)
 
     def check(self, post_id: str) -> Check | None:
         """What a person left of a post, None where nobody was asked. Raises ConfigError for what cannot be meant."""

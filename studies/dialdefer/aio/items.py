@@ -8,7 +8,6 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +18,28 @@ from studies.dialdefer.aio.pii import redact
 from studies.dialdefer.aio.replies import Turn, dialogue, poster_as_b, turns_in
 from studies.dialdefer.release import AIO_FILE, VERDICTS
 
-
-@dataclass
-class Outcome:
-    """What became of the posts: the records of the set, and where and why each of the others was left out."""
-
-    records: list[dict[str, Any]] = field(default_factory=list)
-    left_out: dict[str, tuple[str, str]] = field(default_factory=dict)  # id → (stage, why)
+Record = Mapping[str, Any]
+Reason = tuple[str, str]  # stage, why
 
 
 class LeftOut(Exception):
     """A post that is not in the set: (stage, why)."""
 
 
-def outcome_of(folder: RawFolder, released: Mapping[str, Mapping[str, Any]]) -> Outcome:
-    """What has become of the posts so far. released: id → the authors' record.
+def outcome_of(folder: RawFolder, released: Mapping[str, Record]) -> tuple[list[Record], Mapping[str, Reason]]:
+    """What became of the posts: the records of the set, and why each of the others (id → reason) was left out.
 
-    What Reddit no longer shows is left out, never guessed.
+    released: id → the authors' record. What Reddit no longer shows is left out, never guessed.
     """
-    outcome, gone = Outcome(), folder.gone
+    records, left_out, gone = list[Record](), dict[str, Reason](), folder.gone
     for post_id, record in released.items():
         try:
             if post_id in gone:
                 raise LeftOut("harvest", gone[post_id])
-            outcome.records.append({**record, "c2_input": redact(dialogue(checked_turns(folder, post_id)))})
+            records.append({**record, "c2_input": redact(dialogue(checked_turns(folder, post_id)))})
         except LeftOut as reason:
-            outcome.left_out[post_id] = reason.args
-    return outcome
+            left_out[post_id] = reason.args
+    return records, left_out
 
 
 def checked_turns(folder: RawFolder, post_id: str) -> list[Turn]:
@@ -64,15 +58,14 @@ def checked_turns(folder: RawFolder, post_id: str) -> list[Turn]:
     return poster_as_b(turns_in(check.dialogue), check.poster)
 
 
-def progress_text(outcome: Outcome) -> str:
+def progress_text(records: Sequence[Record], left_out: Mapping[str, Reason]) -> str:
     """How many posts are in the set, and what was left out and why."""
-    n_there, reasons = len(outcome.records), Counter(outcome.left_out.values()).most_common()
-    head = f"{n_there:,} of {n_there + len(outcome.left_out):,} posts have their dialogue."
-    rows = [[stage, why, f"{n:,}"] for (stage, why), n in reasons]
+    head = f"{len(records):,} of {len(records) + len(left_out):,} posts have their dialogue."
+    rows = [[stage, why, f"{n:,}"] for (stage, why), n in Counter(left_out.values()).most_common()]
     return f"{head}\n\n{table(['stage', 'left out because', 'n'], rows, n_words=2)}" if rows else head
 
 
-def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
+def statistics_table(records: Sequence[Record]) -> str:
     """Table 13 of a set in Markdown."""
     if not records:
         return "No items."
@@ -94,18 +87,14 @@ def statistics_table(records: Sequence[Mapping[str, Any]]) -> str:
     return table(["statistic", "value"], rows, n_words=1)
 
 
-def write_items(folder: RawFolder, outcome: Outcome) -> Path:
-    """items/: the set as DialDefer reads it, what is missing and why, what made it, and a card."""
+def write_items(folder: RawFolder, records: Sequence[Record], left_out: Mapping[str, Reason]) -> Path:
+    """items/: the set as DialDefer reads it, what is missing and why, and a card."""
     out = folder.path / ITEMS_FOLDER
-    card = filled(
-        Path(__file__).with_name("items_card.md"),
-        progress=progress_text(outcome),
-        statistics=statistics_table(outcome.records),
-        made_with=folder.made_with,
-    )
+    texts = {"progress": progress_text(records, left_out), "statistics": statistics_table(records)}
+    card = filled(Path(__file__).with_name("items_card.md"), **texts)
     folder.remove_items()
-    missing = [{"id": post_id, "stage": stage, "why": why} for post_id, (stage, why) in outcome.left_out.items()]
+    missing = [{"id": post_id, "stage": stage, "why": why} for post_id, (stage, why) in left_out.items()]
     write_jsonl(out / "missing.jsonl", missing)
     write_whole(out / "README.md", card)
-    write_jsonl(out / AIO_FILE.name, outcome.records)  # last: without it there is no set
+    write_jsonl(out / AIO_FILE.name, records)  # last: without it there is no set
     return out

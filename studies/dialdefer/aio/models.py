@@ -19,7 +19,6 @@ from tqdm import tqdm
 
 from evenhand.errors import ConfigError, ModelError
 from evenhand.files import shipped_yaml
-from evenhand.records import digest
 from evenhand.terminal import say
 from studies.dialdefer.aio.folder import POSTS, TRANSCRIPTS, RawFolder
 from studies.dialdefer.aio.replies import transcript_in
@@ -107,8 +106,6 @@ class Model:
 def transcribe(folder: RawFolder, model: Model, ids: Iterable[str]) -> int:
     """Transcribe the posts that have no transcript yet; how many got no answer."""
     owed = folder.owed(TRANSCRIPTS, POSTS, ids)
-    if owed:
-        folder.begin(model=model.name, prompt=digest(PROMPT, 12))
 
     def work(post_id: str) -> None:
         try:
@@ -120,7 +117,7 @@ def transcribe(folder: RawFolder, model: Model, ids: Iterable[str]) -> int:
         parts += [{"type": "image_url", "image_url": {"url": image}} for image in images]
         reply, is_cut = model.ask(parts)
         cut = {"dropped": f"transcript of more than {TRANSCRIPT_TOKENS} tokens"}
-        folder.write(TRANSCRIPTS, post_id, cut if is_cut else transcript_in(reply))
+        folder.write(TRANSCRIPTS, post_id, {**(cut if is_cut else transcript_in(reply)), "model": model.name})
 
     return model.for_each(owed, work)
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import praw
 
 VARIABLES = {name: f"REDDIT_{name.upper()}" for name in ("client_id", "client_secret", "user_agent")}
-AT_ONCE = 100  # posts that one request asks about
 GONE = ("[deleted]", "[removed]", "[deleted by user]", "[ removed by reddit ]", "[removed by reddit]")
 IMAGE_ENDS = (".jpg", ".jpeg", ".png", ".webp")
 
@@ -36,16 +35,13 @@ def reddit_client() -> "praw.Reddit":
 
 def harvest(folder: RawFolder, reddit: "praw.Reddit", ids: Sequence[str]) -> None:
     """Keep the addresses of each post's images and nothing else, and delete here what is gone from Reddit."""
-    gone = {}
-    for start in range(0, len(ids), AT_ONCE):
-        batch = ids[start : start + AT_ONCE]
-        posts = posts_of(reddit, batch)
-        for post_id in batch:
-            if reason := gone_reason(posts[post_id]) if post_id in posts else "not on Reddit any more":
-                gone[post_id] = reason
-            else:
-                images = image_addresses(posts[post_id])
-                folder.write(POSTS, post_id, {"images": images} if images else {"dropped": "no image"})
+    posts, gone = posts_of(reddit, ids), {}
+    for post_id in ids:
+        if reason := gone_reason(posts[post_id]) if post_id in posts else "not on Reddit any more":
+            gone[post_id] = reason
+        else:
+            images = image_addresses(posts[post_id])
+            folder.write(POSTS, post_id, {"images": images} if images else {"dropped": "no image"})
     folder.purge(gone)
 
 

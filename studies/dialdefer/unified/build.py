@@ -62,7 +62,7 @@ def build(request: Request) -> dict[str, Any]:
     """Build the folder and return its manifest; what an interrupted build has fetched is taken over.
 
     Raises DataError for whatever is wrong with a publisher's file, a leak, or a folder that holds another build or
-    somebody's files. A second process waits for the first.
+    somebody's files. Another process is refused meanwhile.
     """
     with building(request.out, "unified"):
         sources = gather(request)

@@ -13,18 +13,10 @@ from studies.dialdefer.unified.card import list_text, notes_on, table8_text
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.dialdefer.unified.splits import SEED, sizes_from
 
-EXAMPLES = """examples:
-  evenhand build unified --list                                what will be fetched, under which licences
-  evenhand build unified --out data/unified                    everything, from the publishers
-  evenhand build unified --out data/unified --test-only        the published test split alone, from its authors
-  evenhand build unified --out data/mine --raw FOLDER --datasets bbq harp --split resample --seed 7 --size bbq=1000
-  evenhand build unified --out data/unified --stats            Table 8 as built, beside the paper's
-"""
-
 
 def main(argv: Sequence[str]) -> None:
     """Build the Unified Benchmark: nine QA datasets and r/AIO's contexts, split into test and train without leaks."""
-    parser = command_parser("build unified", main, EXAMPLES)
+    parser = command_parser("build unified", main, "Examples are in docs/unified-benchmark.md.")
     add = parser.add_argument
     add("--out", type=Path, help="the folder to build; an interrupted build is continued")
     add("--raw", type=Path, help="take the publishers' files from here (RAW/bbq/Age.jsonl, ...); no download")

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-from pydantic import BaseModel
 
 from eval.estimates.comparability import (
     Difference,
@@ -19,7 +18,7 @@ from inference.config import OpenAIConfig, TransformersConfig, VllmConfig
 
 def test_of_an_engines_keys_only_those_that_can_change_an_answer_are_serious():
     """What an engine is and computes with, and what it is asked; every other key is about speed and patience."""
-    schemas: list[type[BaseModel]] = [VllmConfig, OpenAIConfig, TransformersConfig]
+    schemas = [VllmConfig, OpenAIConfig, TransformersConfig]
     keys = [key for schema in schemas for key in schema.model_fields]
     before, after = ({"engine": dict.fromkeys(keys, value)} for value in ("one", "another"))
     differing = {difference.what: difference.serious for difference in config_differences(before, after)}

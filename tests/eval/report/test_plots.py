@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eval.report.plots import finish, heat_plot, interval_plot, line_plot
+from eval.report.plots import finish, interval_plot, line_plot
 from tests.made.report_html import drawing
 
 NAN = float("nan")
@@ -18,18 +18,13 @@ def intervals(name="a"):
     return interval_plot("intervals", "DDS", frame, "pp")
 
 
-def heat(name="a"):
-    values = pd.DataFrame({name: [60.0, 0.0], "y": [-20.0, NAN]}, index=["bbq", "amqa"])
-    return heat_plot("heat", "DDS", values, values.map(lambda v: f"{v:+.0f}"), "pp")
-
-
 def curves(name="a"):
     rows = [(0.1, 0.2, 0.1, 0.4, name), (0.9, 0.7, 0.5, 0.8, name), (0.5, 0.5, NAN, NAN, "reference")]
     frame = pd.DataFrame(rows, columns=["x", "value", "low", "high", "series"])
     return line_plot("curves", "Reliability", frame, ("P", "true"), dashed=["reference"])
 
 
-SHAPES = [intervals, heat, curves]
+SHAPES = [intervals, curves]
 
 
 def drawn(plot):
@@ -53,15 +48,6 @@ def test_the_floor_is_a_band_behind_each_mark_that_has_one():
     corners = band.get_paths()[0].get_extents()
     assert (corners.x0, corners.x1, corners.y0, corners.y1) == (-4, 3, -0.5, 0.5)
     assert plot.alt == "Shift. a +5.0 [+1.0, +9.0], floor [-4.0, +3.0]; b -3.0 [-5.0, -1.0]"
-
-
-def test_a_heat_plot_has_each_number_as_colour_and_text():
-    plot = heat()
-    (image,) = plot.drawing.axes[0].images
-    assert np.asarray(image.get_array().filled(NAN)) == pytest.approx(np.array([[60, -20], [0, NAN]]), nan_ok=True)
-    assert image.get_clim() == (-60, 60)
-    assert [text.get_text() for text in plot.drawing.axes[0].texts] == ["+60", "-20", "+0", "+nan"]
-    assert "bbq: a +60, y -20" in plot.alt
 
 
 def test_a_line_plot_has_each_series_and_the_intervals_of_those_that_are_not_dashed():

@@ -7,7 +7,6 @@ import re
 from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -101,7 +100,7 @@ def test_the_same_run_gives_the_same_bytes(out, tmp_path):
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_texts_are_text_in_every_part(hostile):
-    module: Any = TEMPLATES.get_template("parts.html").module
+    module = TEMPLATES.get_template("parts.html").module
     parts = [
         module.element("p", hostile),
         module.run_facts({hostile: SimpleNamespace(name=hostile, config={}, provenance={})}),

@@ -4,7 +4,6 @@ import csv
 import io
 import math
 import re
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -24,7 +23,7 @@ from eval.report.tables import (
     write_rows,
 )
 
-PARTS: Any = TEMPLATES.get_template("parts.html").module
+PARTS = TEMPLATES.get_template("parts.html").module
 HOSTILE = 'a|b & 50%_x #1 $y$ {z} ~^ \\n <b> "q", `c` *d* [e]\nsecond line\r\n'
 
 
@@ -84,7 +83,7 @@ def test_a_cell_is_printed(cell, form, text):
 
 def test_an_interval_is_one_cell_and_two_columns_of_a_csv():
     frame = pd.DataFrame({"judge": ["a", "b"], "low": [-1.26, math.nan], "high": [2.0, math.nan]})
-    columns: Any = {"judge": ("judge", ""), "95%": (("low", "high"), ".1f")}
+    columns = {"judge": ("judge", ""), "95%": (("low", "high"), ".1f")}
     table = TableSpec(name="made", title="", frame=frame, columns=columns)
     assert table.cells == [["a", "[-1.3, 2.0]"], ["b", "–"]]
     assert comma_separated(table) == "judge,95% low,95% high\na,-1.26,2.0\nb,,\n"

@@ -5,7 +5,6 @@ import csv
 import re
 import shutil
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from tests.made.scorecard_runs import (
     BASE,
     CONDITIONS,
     SFT,
-    Counts,
     changes,
     main,
     margins_with,
@@ -88,7 +86,7 @@ def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their
 
 
 def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path):
-    variants: dict[str, Any] = {"variants": [{}, {"answer_order": "no_first"}]}
+    variants = {"variants": [{}, {"answer_order": "no_first"}]}
     base = run(
         tmp_path,
         "before",
@@ -172,9 +170,9 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(tmp_pa
         "good": judge(85, 15, 90, 45, ranks=(85, 15, 90, 45)),
     }
     arms |= {"blind": judge(50, 50, 50, 50), "mute": judge(85, 15, 94, 40, unread=25), "number": judge(0, 0, 0, 0)}
-    variants: dict[str, Any] = {"variants": [{}, {"answer_order": "no_first"}]}
+    variants = {"variants": [{}, {"answer_order": "no_first"}]}
     base, *named = (f"{name}={run(tmp_path, name, answer, HUNDRED, **variants)}" for name, answer in arms.items())
-    wider: dict[str, Any] = {
+    wider = {
         "variants": [
             {**one, **more} for more in ({}, {"speakers": ("A", "B")}) for one in ({}, variants["variants"][1])
         ]
@@ -210,7 +208,7 @@ def test_the_card_is_a_page_and_the_terminal_says_what_to_take(tmp_path, capsys)
 
 def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_path):
     # One claim of one item in ten moves: DDS is 10, its standard error 10. In amqa none does.
-    moved: Counts = {"bbq": (5, 5, 6, 5), "amqa": (5, 5, 5, 5)}
+    moved = {"bbq": (5, 5, 6, 5), "amqa": (5, 5, 5, 5)}
     row = scored(run(tmp_path, "before", BASE), f"one={run(tmp_path, 'after', moved)}")["one"]
     assert row["mean_square_dds_own"] == pytest.approx(0)
     lines = csv.DictReader((tmp_path / "out" / "tables" / "scorecard_dialdefer.csv").open())
@@ -235,7 +233,7 @@ def test_cost_is_the_training_run_s_and_unknown_where_that_does_not_tell(tmp_pat
 
 
 def test_thresholds_of_the_base_are_an_arm(tmp_path, capsys):
-    asked: dict[str, Any] = {"verdict": "margin", "facts": {"checkpoint_hash": "c-base"}}
+    asked = {"verdict": "margin", "facts": {"checkpoint_hash": "c-base"}}
     train = run(tmp_path, "train", made.yes_sayer, made_items("bbq", 15), **asked)
     base = run(tmp_path, "before", made.yes_sayer, made_items("bbq", 30)[15:], **asked)
     calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--objective", "acceptance"])
@@ -243,7 +241,7 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path, capsys):
     row = scored(base, "--calibrated", file, draws=50)["calibrated"]
     assert [row[key] for key in ("kind", "acc", MAIN, "change_acc")] == ["calibrated", 100, 0, 50]
     assert "c1: +3.000 nats" in printed(capsys)
-    with pytest.raises(DataError, match="were checked against run before-0000, not train-0000"):
+    with pytest.raises(DataError, match="are for run before-0000, not train-0000"):
         scored(train, "--calibrated", file)
     assert scored(base)["threshold"][MAIN] == 0  # and free rules stand on a card without any arm
     with pytest.raises(DataError, match="is the only row; name at least one ARM_RUN"):
@@ -368,7 +366,7 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(tmp_path, capsys)
     named += [f"yes={run(tmp_path, f'yes-{i}', lambda _: lean(9.0), MANY, verdict='margin')}" for i in range(3)]
 
     def p_of(*beside):
-        scored(*named[:4], *beside, "--reference", "good")
+        scored(*named[:4], *beside, "--reference", "good", draws=100)
         said = re.findall(r"(\w+) against good, own-C1 \|DDS\|: \S+ \[[^]]*\], p <?(\.\d+)", printed(capsys))
         return {arm: float(p) for arm, p in said}
 
@@ -419,8 +417,8 @@ def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(tm
 
 def test_another_study_beside_it_has_the_seeds_in_their_order(tmp_path):
     judges = {"base": [protector(0.5)], "good": [fair, protector(0.3)]}
-    asked: dict[str, Any] = {"is_exact": True, "tasks": ("blame",)}
-    beside: list[object] = []
+    asked = {"is_exact": True, "tasks": ("blame",)}
+    beside = []
     for arm, judge in ((arm, judge) for arm, of_arm in judges.items() for judge in of_arm):
         name = f"narrator-{len(beside) // 2}"
         path = make_narrator_run(tmp_path, judge, made_conversations({2: 6, 3: 5}), name=name, **asked)
@@ -441,11 +439,11 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
 
     wordings = ["published", "v1", "v2"]
     variants = [{"template": w, "answer_order": o} for w in wordings for o in ("yes_first", "no_first")]
-    asked: dict[str, Any] = {"verdict": "margin", "variants": (*variants, {"template": "v3"})}
+    asked = {"verdict": "margin", "variants": (*variants, {"template": "v3"})}
     base_facts = {"facts": {"checkpoint_hash": "c-bent"}}
     bent = run(tmp_path, "bent", answer, **asked, **base_facts)
     arm = run(tmp_path, "arm", lambda prompt: answer(prompt, 0), **asked)
-    rows = scored(bent, f"straight={arm}")
+    rows = scored(bent, f"straight={arm}", draws=50)
     base, straight = rows["base"], rows["straight"]
     names = ("square_deference_wordings", "worst_deference_wordings", "position_wordings", "acc_wordings")
     names = (*names, "acc_c1_wordings", "acc_c2_wordings")
@@ -454,7 +452,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     train = run(tmp_path, "train", answer, made_items("bbq", 40)[20:], **asked, **base_facts)
     calibrate_main([str(train), str(bent), "--out", str(tmp_path / "cal"), "--pooled"])
     options = ("--calibrated", tmp_path / "cal" / "thresholds.json", "--variant")
-    d = [scored(bent, *options, variant)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
+    d = [scored(bent, *options, variant, draws=50)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
     assert d == [-100, -100]  # thresholds for a bend that these wordings do not have
 
 

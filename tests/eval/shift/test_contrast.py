@@ -1,7 +1,5 @@
 """Laws of a condition held against its baseline."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +11,7 @@ from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.shift.contrast import contrasted, with_extremes
 
 RATE = Measure(name="rate", unit="%", statistic=lambda means: 100 * means.mean(axis=-1))
-FACTS: dict[str, Any] = {"condition": "expert", "dataset": "d", "value": 0.0, "low": -1.0, "high": 1.0, "n_units": 12}
+FACTS = {"condition": "expert", "dataset": "d", "value": 0.0, "low": -1.0, "high": 1.0, "n_units": 12}
 replies = hnp.arrays(float, (12, 2), elements=st.sampled_from([0.0, 1.0]))
 
 

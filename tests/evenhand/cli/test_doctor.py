@@ -14,7 +14,7 @@ from evenhand.cli.doctor import device as estimated
 from evenhand.cli.doctor.checks import ok, unknown
 from evenhand.cli.doctor.command import examined, main
 from evenhand.cli.doctor.machine import gpu_check, hub_check, kernel_check, room_check, torch_check
-from evenhand.cli.doctor.model import FoundModel, find_model
+from evenhand.cli.doctor.model import find_model
 from evenhand.embedded import embedded_model_path
 from evenhand.machine import Gpu
 from tests.made.fake_server import FakeServer, refusal
@@ -111,7 +111,7 @@ def hub(monkeypatch):
 
 def refused(kind, status):
     response = httpx.Response(status, request=httpx.Request("GET", "https://hub.invalid"))
-    made: Exception = getattr(huggingface_hub.errors, kind)("refused", response=response)
+    made = getattr(huggingface_hub.errors, kind)("refused", response=response)
     return made
 
 
@@ -194,7 +194,7 @@ SHIPPED_CONFIGS = sorted(
     {*CONFIGS.glob("*/pocket*.yaml"), *(p for d in CONFIGS.iterdir() for p in sorted(d.glob("*.yaml"))[-1:])}
 )
 KINDS = {"training": "training", "serving": "", "accelerate": "", "mappings": ""}
-FOUND: dict[str, FoundModel] = {}  # a tokenizer takes a second to load, and most of these configs name one model
+FOUND = {}  # a tokenizer takes a second to load, and most of these configs name one model
 
 
 def find_once(model):
@@ -217,7 +217,8 @@ def test_a_shipped_config_is_examined(path, monkeypatch):
     subjects = [check.subject for check in found.checks]
     assert ("config" in subjects) == (path.parent.name in ("accelerate", "mappings", "serving"))
     if "pocket" in path.stem:
-        assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU"}
+        undrawn = {"examples"} if path.stem == "pocket-bct" else set()  # the replies that it learns
+        assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU", *undrawn}
 
 
 @pytest.mark.parametrize(

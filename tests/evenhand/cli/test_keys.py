@@ -1,19 +1,19 @@
 """`evenhand keys`: what it prints is a config, whole, and says of every key what its schema says."""
 
+import json
 import re
 from collections import Counter
 
 import pytest
 import yaml
-from pydantic import BaseModel
 
-from evenhand.cli.keys import comments, keys_text
+from evenhand.cli.keys import comments, keys_text, main
 from evenhand.config import models_in, parse_config
 from inference.config import sampling_schema
 from studies.dialdefer.section import Variant
 from training.config import METHODS, training_schema
 
-SCHEMAS: dict[str, type[BaseModel]] = {
+SCHEMAS = {
     "sample": sampling_schema("dialdefer"),
     **{method: training_schema(method, "dialdefer") for method in METHODS},
 }
@@ -34,6 +34,8 @@ def test_what_is_printed_is_a_config_once_the_required_keys_have_values(name):
     for config in (tree, short):
         if name in ("paired", "label_free"):  # they compare prompts with each other, which the defaults keep apart
             config["optimiser"] = config["optimiser"] | {"batch_by": "item"}
+        if name in ("bct", "right_replies"):
+            config["examples"] = {**config.get("examples", {}), "replies": "runs/inference/x"}
         if name == "paired":
             config["paired"] = {"weight": 1.0}
     assert parse_config(SCHEMAS[name], tree, "printed") == parse_config(SCHEMAS[name], short, "short")
@@ -56,3 +58,11 @@ def sections_of(schema):
     for field in schema.model_fields.values():
         for inner in models_in(field.annotation):
             yield from sections_of(inner)
+
+
+def test_the_json_schema_knows_every_key_of_the_yaml(capsys):
+    main(["sample", "framing", "--json-schema"])
+    schema = json.loads(capsys.readouterr().out)
+    tree = yaml.safe_load(keys_text(sampling_schema("framing")))
+    assert {*schema["properties"]} == {*tree}
+    assert {*schema["$defs"]["FramingSection"]["properties"]} == {*tree["framing"]}

@@ -27,7 +27,7 @@ def shown(capsys, *words):
 def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys):
     words = ["task=blame", "visibility=hidden", "option_order=fixed_slot", "perspective=attacker"]
     text = shown(capsys, "pocket-conflicts", "--unit", "first", *(part for word in words for part in ("--only", word)))
-    wanted: dict[str, Any] = {"tasks": ["blame"], "visibilities": ["hidden"], "option_orders": ["fixed_slot"]}
+    wanted = {"tasks": ["blame"], "visibilities": ["hidden"], "option_orders": ["fixed_slot"]}
     (prompt,) = (
         p for p in first_prompts(narrator_config(narrator=wanted)) if (p.item_id, p.condition) == ("first", "attacker")
     )
@@ -84,7 +84,7 @@ def test_a_config_is_shown_as_its_own_model_reads_it(tmp_path, monkeypatch, caps
     assert resolved[-1].name == "other"
     n_before = len(resolved)
     server = "engine={kind: openai, base_url: 'http://127.0.0.1:1/v1'}"
-    assert "as messages, which the server renders" in shown(capsys, *words, server, "verdict=reason")
+    assert "as messages, before the chat template" in shown(capsys, *words, server, "verdict=reason")
     assert len(resolved) == n_before
 
 

@@ -6,7 +6,6 @@ Else one error says the way out, and nothing of another publisher, revision or u
 import hashlib
 import json
 import socket
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,7 +58,7 @@ def test_patterns_and_paths_are_fetched_at_the_commit_that_a_revision_stands_for
         ("data/SES.jsonl", COMMIT, "pinned"),
     ]
     assert all(COMMIT in str(file.url) for file in files)
-    assert names(tmp_path / "bbq") == {"Age.jsonl", "SES.jsonl", "README.md", "sources.json", ".lock"}
+    assert names(tmp_path / "bbq") == {"Age.jsonl", "SES.jsonl", "README.md", "sources.json"}
     assert server.n_sent == sum(map(len, FILES.values()))
     record = json.loads((tmp_path / "bbq" / "sources.json").read_text())
     assert (record["place"], record["revision"], record["files"][2]["sha256"]) == (place, COMMIT, pin["SES.jsonl"])
@@ -181,13 +180,13 @@ def test_a_file_that_differs_from_its_pin_or_from_before_is_not_mixed_in(server,
     pinned = replace(BOTH, files=BOTH.files[::-1], sha256={"Age.jsonl": "00" * 32})
     with pytest.raises(DataError, match=r"Age\.jsonl: has the SHA-256 [0-9a-f]{64}, expected (00){32}: .*again"):
         bring(tmp_path / "pinned", pinned)
-    assert names(tmp_path / "pinned") == {"SES.jsonl", "sources.json", ".lock"}
+    assert names(tmp_path / "pinned") == {"SES.jsonl", "sources.json"}
     bring(tmp_path / "web", web_folder(server))
     (tmp_path / "web" / "SES.jsonl").unlink()
     server.files["data/SES.jsonl"] = b"{}\n"
     with pytest.raises(DataError, match=r"SES\.jsonl: has the SHA-256 .*the publisher has changed it"):
         bring(tmp_path / "web", web_folder(server))
-    assert names(tmp_path / "web") == {"Age.jsonl", "sources.json", ".lock"}
+    assert names(tmp_path / "web") == {"Age.jsonl", "sources.json"}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +203,7 @@ def test_a_folder_of_another_place_or_revision_is_refused(other, server, tmp_pat
 
 def test_a_file_that_somebody_put_there_is_never_overwritten(server, tmp_path):
     (tmp_path / "SES.jsonl").write_bytes(b"mine")
-    with pytest.raises(DataError, match=r"SES\.jsonl: was not fetched by Evenhand .*move it away"):
+    with pytest.raises(DataError, match=r"SES\.jsonl: was not fetched by Evenhand; move it away"):
         bring(tmp_path, BOTH)
     assert (tmp_path / "SES.jsonl").read_bytes() == b"mine"
 
@@ -241,19 +240,10 @@ def test_a_fetch_killed_before_a_whole_file_got_its_name_begins_it_anew(server, 
             bring(tmp_path, BOTH)
     bring(tmp_path, BOTH)
     assert (tmp_path / "Age.jsonl").read_bytes() == AGE
-    assert names(tmp_path) == {"Age.jsonl", "SES.jsonl", "sources.json", ".lock"}
+    assert names(tmp_path) == {"Age.jsonl", "SES.jsonl", "sources.json"}
 
 
-def test_a_second_process_waits_until_the_first_is_done(tmp_path, capsys):
-    entered = threading.Event()
-
-    def second():
-        with locked(tmp_path, "second"):
-            entered.set()
-
-    with locked(tmp_path, "first"):
-        (thread := threading.Thread(target=second)).start()
-        assert not entered.wait(0.3)
-    thread.join(60)
-    assert entered.is_set()
-    assert "second: another process is at work in" in capsys.readouterr().err
+def test_a_second_process_is_refused_while_the_first_is_at_work(tmp_path):
+    with locked(tmp_path, "build x"), pytest.raises(DataError, match=r"is being worked on \(build x\) by process"):
+        locked(tmp_path, "build x").__enter__()
+    assert names(tmp_path) == set()

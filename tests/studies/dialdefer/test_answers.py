@@ -1,12 +1,10 @@
 """The answer about a planted judge."""
 
-from typing import Any
-
 import pytest
 
 from eval.estimates.estimate import Drawing
 from studies.dialdefer.answers import LEAN, answer_of, placebo_shifts
-from studies.dialdefer.evaluation import in_both_orders
+from studies.dialdefer.evaluation import in_orders
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.records import Condition
 from studies.dialdefer.scores import records
@@ -27,7 +25,7 @@ def judge(to_claim, to_one):
     return answer
 
 
-ORDERS: dict[str, Any] = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"}), "items": ITEMS}
+ORDERS = {"verdict": "margin", "variants": ({}, {"answer_order": "no_first"}), "items": ITEMS}
 DEFERS, NAMES_ONE = judge(10, 0), judge(0, 10)  # DDS +100 and +100, +100 and -100
 
 
@@ -38,12 +36,12 @@ def test_a_judge_that_names_1_more_often_in_dialogues_is_not_said_to_defer(answe
     rows = records(frame)
     for dataset in ("bbq", "amqa", "bench_avg"):
         main = next(row for row in rows if (row.dataset, row.variant) == (dataset, ""))
-        both = in_both_orders(main, frame)
+        both, _ = in_orders(main, frame)
         assert both is not None
         assert (main.deference_pp, main.dds_pp) == (None, d + p)
         assert (both.deference_pp, both.position_pp, both.variant) == (d, p, "both_orders")
         assert answer_of(panels, main, both, [main], frame, drawing).measure == measure
-        assert in_both_orders(main, frame.loc[[main.Index]]) is None
+        assert in_orders(main, frame.loc[[main.Index]]) == (None, None)
         alone = answer_of(panels, main, None, [main], frame, drawing)
         assert (alone.measure, alone.direction) == ("dds", 1), "by one order alone"
 

@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.built_folder import MANIFEST_FILE, read_manifest
 from evenhand.errors import ConfigError, DataError
-from evenhand.files import sha256_of, write_json
+from evenhand.files import sha256_of, shipped_yaml, write_json
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, check_leaks, load_items
 from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item
@@ -18,19 +18,7 @@ from tests.made.made_verdicts import write
 from training.config import parse_training_config
 from training.train import inputs_of
 
-ANSWERS = {"chosen_correct_answer": "yes", "chosen_incorrect_answer": "no", "incorrect_answers": ["no", "never"]}
-RECORD = {"id": "t-0", "question": "Q?", **ANSWERS}
-
-
-def root_with(folder, *lines):
-    path = folder / SPLIT_FOLDER / "truthfulqa_formatted.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text("\n".join(lines))
-    return folder
-
-
-def truthfulqa(root, **keys):
-    return load_items([DatasetSpec.model_validate({"dataset": "truthfulqa", "root": root, **keys})])
+REFUSED = shipped_yaml(Path(__file__).with_name("refused_fields.yaml"))
 
 
 def test_items_are_drawn_over_the_whole_split_by_their_seed_alone():
@@ -49,18 +37,14 @@ def test_items_are_drawn_over_the_whole_split_by_their_seed_alone():
     assert "draw_seed" not in DatasetSpec(dataset="pocket", n_items=1).model_dump(), "older configs keep their digest"
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        ((json.dumps(RECORD), "{broken"), r"formatted\.jsonl:2: is no JSON object"),
-        ((json.dumps({"id": "x", **ANSWERS}),), r":1: field 'question' is absent"),
-        ((json.dumps({**RECORD, "chosen_incorrect_answer": "nope"}),), r"field 'chosen_incorrect_answer' is not in"),
-        ((json.dumps(RECORD), json.dumps(RECORD)), "the id 't-0' occurs twice"),
-    ],
-)
-def test_a_bad_line_is_named_with_file_line_and_field(tmp_path, lines, says):
-    with pytest.raises(DataError, match=says):
-        truthfulqa(root_with(tmp_path, *lines))
+@pytest.mark.parametrize("changed", [{"chosen_incorrect_answer": "nope"}, {"incorrect_answers": "no"}])
+def test_a_released_item_whose_wrong_answer_is_not_among_its_own_is_named_with_its_line(changed, tmp_path):
+    answers = {"chosen_correct_answer": "yes", "chosen_incorrect_answer": "no", "incorrect_answers": ["no"]}
+    rows = [{"id": f"t-{n}", "question": "Q?", **answers, **(changed if n else {})} for n in range(2)]
+    (tmp_path / SPLIT_FOLDER).mkdir(parents=True)
+    write(tmp_path / SPLIT_FOLDER / "truthfulqa_formatted.jsonl", rows)
+    with pytest.raises(DataError, match=f"jsonl:2: field '{next(iter(changed))}'"):
+        load_items([DatasetSpec(dataset="truthfulqa", root=tmp_path)])
 
 
 def test_r_aio_with_its_dialogues_redacted_is_refused_with_what_to_do(tmp_path):
@@ -111,19 +95,7 @@ def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(
     check_leaks([item for item in items if item.question != "The same?"], [spec])
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({"id": None}, r"jsonl:2: field 'id' is absent"),
-        ({"question": " "}, r"jsonl:2: field 'question' is empty"),
-        ({"correct_answer": 3}, r"jsonl:2: field 'correct_answer' must be a text, found 3"),
-        ({"incorrect_answer": "YES"}, r"jsonl:2: field 'incorrect_answer' is the correct answer, too"),
-        ({"dataset": "aio"}, r"jsonl:2: field 'dataset' cannot be 'aio'"),
-        ({"meta": "m"}, r"jsonl:2: field 'meta' must be an object"),
-        ({"meta": {"cluster": ["c"]}}, r"jsonl:2: in 'meta': field 'cluster' must be a name"),
-        ({"id": 0}, "the id '0' occurs twice"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "says"), REFUSED)
 def test_a_wrong_field_of_an_own_item_is_named_with_file_and_line(tmp_path, fields, says):
     path = write(tmp_path / "mine.jsonl", [own(0), own(1, **fields)])
     with pytest.raises(DataError, match=says):

@@ -1,7 +1,6 @@
 """`evenhand build flips`: which verdicts are flips, and what is known of each."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -17,8 +16,7 @@ from tests.made.paper_figures import panels_with
 from tests.made.scorecard_runs import number
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
-Wrong = Mapping[Condition, set[int]]
-DEFERS: Wrong = {C2_INCORRECT: {0}}
+DEFERS = {C2_INCORRECT: {0}}
 
 
 def replied(choice, reason):

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.typing import NDArray
 
 from eval.estimates.estimate import Drawing
 from evenhand.files import shipped_yaml
@@ -31,7 +30,6 @@ RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect
 DEFERENCE = [1, 2, 1, 1]
 
 
-Replies = NDArray[np.int8]
 any_replies = hnp.arrays(
     np.int8,
     st.tuples(st.integers(1, 12), st.just(4), st.integers(1, 3)),
@@ -39,13 +37,17 @@ any_replies = hnp.arrays(
 )
 
 
+def named(*judges):
+    return {judge.judge: judge for judge in judges}
+
+
 def counts_of(*judges):
     """A row of counts for each judge."""
-    return list(flip_counts(item_frame(judges), ["judge"]).itertuples())
+    return list(flip_counts(item_frame(named(*judges)), ["judge"]).itertuples())
 
 
 def agreed(*judges):
-    return agreement(judges, item_frame(judges))
+    return agreement([*named(*judges)], item_frame(named(*judges)))
 
 
 @given(any_replies)
@@ -56,27 +58,27 @@ def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_a
     assert row.rate == pytest.approx(100 * row.flips / len(replies))
     earned, counted = credit(replies, "published")
     assert row.dds_pp == pytest.approx(float(dds_pp(earned.sum(axis=0) / counted.sum(axis=0))), abs=1e-9)
-    assert item_frame([judge]).dds_pp.abs().max() <= 200
+    assert item_frame(named(judge)).dds_pp.abs().max() <= 200
 
 
 def test_an_item_without_an_answer_has_no_dds_under_the_denominator_answered():
     judge = judge_of("j", {"bbq": [DEFERENCE, [1, UNPARSED, 1, 2]]})
-    assert item_frame([judge]).dds_pp.tolist() == [100, -100]  # unreadable in C1 is wrong there: skepticism
-    assert item_frame([judge], "answered").dds_pp.dropna().tolist() == [100]
+    assert item_frame(named(judge)).dds_pp.tolist() == [100, -100]  # unreadable in C1 is wrong there: skepticism
+    assert item_frame(named(judge), "answered").dds_pp.dropna().tolist() == [100]
 
 
 def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_left_out_and_named():
     first = judge_of("a", {"bbq": [DEFERENCE, DEFERENCE], "harp": [RIGHT]})
     second = judge_of("b", {"bbq": [DEFERENCE, [1, 2, 1, ERROR]]})
     assert [row.items for row in counts_of(first, second)] == [3, 1]
-    both = agreed(first, second)
-    assert both.counts[["items", "all"]].values.tolist() == [[1, 1], [1, 1]], "of bbq and in total"
-    assert "Left out: 2 items that some judge" in agreement_tables(both)[1].note
+    counts, note = agreed(first, second)
+    assert counts[["items", "all"]].values.tolist() == [[1, 1], [1, 1]], "of bbq and in total"
+    assert "Left out: 2 items that some judge" in agreement_tables(["a", "b"], counts, note)[1].note
 
 
 def strata(judge, n_draws=20, denominator="published"):
     """Rows of r/AIO by the community's verdict."""
-    return alignments([judge], denominator=denominator, drawing=Drawing(n_draws=n_draws, seed=1))
+    return alignments(named(judge), denominator=denominator, drawing=Drawing(n_draws=n_draws, seed=1))
 
 
 def aligned(judge, **keys):
@@ -137,11 +139,10 @@ HEADS = shipped_yaml(Path(__file__).with_name("paper_columns.yaml"))
 TABLES = [name for name in HEADS if name.startswith("table")]
 
 
-@cache
 def tables_of(*judges):
     """Every table over items by its name."""
-    items = item_frame(judges)
-    agreed = agreement_tables(agreement(judges, items)) if len(judges) > 1 else []
+    items = item_frame(named(*judges))
+    agreed = agreement_tables([*named(*judges)], *agreement([*named(*judges)], items)) if len(judges) > 1 else []
     return {table.name: table for table in [*item_tables(items), *agreed]}
 
 
@@ -150,7 +151,7 @@ def ours():
     """The tables as the paper has them: 28 and 33 are without GPT-5-mini."""
     four = tables_of(*five_judges()[:4])
     without = {name: table for name, table in four.items() if name[5:7] in ("28", "33")}
-    strata = {table.name: table for table in stratum_tables(alignments(five_judges(), drawing=FEW))}
+    strata = {table.name: table for table in stratum_tables(alignments(named(*five_judges()), drawing=FEW))}
     return {**tables_of(*five_judges()), **without, **strata}
 
 
@@ -179,21 +180,21 @@ def test_table_26_is_printed():
 
 
 def test_the_texts_figures_hold():
-    items = item_frame(five_judges())
-    agreed = agreement(five_judges(), items)
-    total = agreed.counts.loc["total"]
+    items = item_frame(named(*five_judges()))
+    counts, _ = agreement([*named(*five_judges())], items)
+    total = counts.loc["total"]
     shares = [round(100 * total[name] / total["items"], 1) for name in ("all", "none", "some")]
     assert shares == [0.9, 47.9, 51.2], "Table 24's last row; 52.1 % flip in at least one model"
-    assert (total["all"], agreed.counts["all"]["aio"]) == (28, 25)
+    assert (total["all"], counts["all"]["aio"]) == (28, 25)
     # What the paper could not know: by their flip rates alone, six items would flip in all five.
     assert total["by_chance"] == pytest.approx(6.1, abs=0.05)
-    assert f"{alignments(five_judges(), drawing=FEW).all_acc_c1_true.mean():.1f}" == "33.2"
+    assert f"{alignments(named(*five_judges()), drawing=FEW).all_acc_c1_true.mean():.1f}" == "33.2"
     # Tables 20, 24 to 28 and 33 together leave room for verdicts of which none flips twice.
     counts = flip_counts(items, ["judge"])
     assert counts.flipped.tolist() == counts.flips.tolist()
 
 
 def test_figure_4_has_the_mean_dds_of_domains():
-    frame = pd.concat([frame_of(judge.name, judge.panels) for judge in five_judges()])
+    frame = pd.concat([frame_of(judge.judge, judge.panels) for judge in five_judges()])
     means = frame[~frame.dataset.str.endswith("_avg")].groupby("dataset").dds_pp.mean()
     assert means.sort_values(ascending=False).index[:3].tolist() == ["aio", "advisorqa", "truthfulqa"]

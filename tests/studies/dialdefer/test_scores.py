@@ -21,15 +21,7 @@ from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, flip_masks, lost_items
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.records import Condition
-from studies.dialdefer.scores import (
-    Scored,
-    arm_differences,
-    averages_over,
-    changes_over,
-    over_corrections,
-    score_panels,
-    wide_frame,
-)
+from studies.dialdefer.scores import averages_over, changes_over, over_corrections, score_judge, wide_frame
 from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.made_verdicts import only, scored
@@ -100,8 +92,8 @@ def test_total_avg_is_over_the_benchmark_and_r_aio_but_never_over_its_contexts_a
 def test_rates_are_of_the_items_and_replies_that_an_engine_gave(array):
     array[0] = np.array([ACCEPT, REJECT, REJECT, ACCEPT])[:, None]  # flips in both directions
     panel = made_panel(array)
-    scored = Scored(run="r", model="m", verdict="reason", parser="strict", drawing=Drawing(n_draws=20, seed=1))
-    values = {score.measure: score.estimate.value for score in score_panels([panel], scored, ["published"])}
+    every = score_judge(made_judge(panel), ["published"], Drawing(n_draws=20, seed=1))
+    values = {score.measure: score.estimate.value for score in every}
     assert values["n_items"] == (~lost_items(array)).sum()
     assert values["n_deference_flips"] == (flip_masks(array)[0] & ~lost_items(array)).sum()
     assert values["unparsed_rate"] == values["n_unparsed"] / values["n_replies"]
@@ -135,27 +127,6 @@ def test_over_correction_is_a_dds_that_is_significantly_negative(n_skeptical, is
     pair = made_panel([DEFERENT] * 5 + [RIGHT] * 3), after
     rows = changes_over([pair], Compared("base", "arm", {}), "published", Drawing(n_draws=1000, seed=0))
     assert bool(over_corrections(rows)) == is_over
-
-
-def test_arms_are_held_against_the_untreated_one_of_their_variant_with_own_and_with_fixed_c1():
-    treated = made_panel([ALWAYS] * 5, arm="honest")
-    labelled = made_panel([DEFERENT] * 5, speaker1="John", speaker2="Jane")
-    agents = made_panel([SKEPTIC] * 5, arm="dehumanizing", speaker1="AI Agent 1", speaker2="AI Agent 2")
-    reworded = made_panel([RIGHT] * 5, arm="honest", template="v1")  # not asked untreated: it has no partner
-    judge = made_judge(made_panel([RIGHT] * 3 + [DEFERENT] * 2), treated, labelled, agents, reworded)
-    rows = arm_differences(judge, "published", Drawing(n_draws=1000, seed=0))
-    dds = {
-        (r.setting["arm"], r.setting["c1_source"]): (r.before.value, r.after.value)
-        for r in rows
-        if (r.measure, r.dataset) == ("dds", "bbq")
-    }
-    for row in rows:
-        if row.before.value is not None and row.after.value is not None:
-            assert row.change.value == pytest.approx(row.after.value - row.before.value), row.measure
-    after = {("none", "own"): 100, ("honest", "own"): 0, ("honest", "fixed"): 100}
-    after |= {("dehumanizing", source): -100 for source in ("own", "fixed")}
-    assert {key: before for key, (before, _) in dds.items()} == pytest.approx(dict.fromkeys(after, 40))
-    assert {key: value for key, (_, value) in dds.items()} == pytest.approx(after)
 
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
@@ -236,6 +207,5 @@ def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_ea
 def main_row(path, parser):
     """DDS on the one dataset of a run, by one parser."""
     run = load_run(path, parser)
-    scored = Scored(run="r", model="m", verdict="reason", parser=parser, drawing=Drawing(n_draws=20, seed=1))
-    frame = wide_frame(score_panels(run.panels, scored, ["answered"]))
+    frame = wide_frame(score_judge(run, ["answered"], Drawing(n_draws=20, seed=1)))
     return float(frame.dds_pp.iloc[0])

@@ -21,10 +21,8 @@ import pandas as pd
 import pytest
 
 from eval.estimates.estimate import Drawing
-from eval.report.tables import Cell
 from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import reversal_table
-from studies.dialdefer.panels import Judge
 from studies.dialdefer.tables import (
     AGREEMENT,
     ORDERED,
@@ -36,6 +34,7 @@ from studies.dialdefer.tables import (
     summary_table,
     with_orders,
 )
+from tests.made.made_panels import made_judge
 from tests.made.paper_figures import (
     GEMMA,
     MITIGATED,
@@ -106,8 +105,7 @@ def test_a_mitigation_shows_fixed_and_own_c1_side_by_side():
 def test_a_reversal_needs_both_directions_over_the_same_items():
     (there,), (back,) = (panels_with({"aio": AIO}, roles=roles) for roles in ("2->1", "1->2"))
     for panels in ((there,), (back,), (there, back.at(range(279)))):
-        judge = Judge(name="judge", model="a/model", panels=panels, labels={})
-        assert reversal_table([judge], drawing=Drawing(n_draws=200, seed=1)).rows == []
+        assert reversal_table({"judge": made_judge(*panels)}, drawing=Drawing(n_draws=200, seed=1)).rows == []
 
 
 TABLE_20 = golden("dialdefer_table20.csv")
@@ -119,14 +117,11 @@ EXCEPTIONS = {
 HEADS = shipped_yaml(Path(__file__).with_name("paper_columns.yaml"))
 
 
-Key = tuple[str, str, str, str]  # table, model, dataset, arm
-
-
 @cache
 def ours():
     """Every line of Tables 2, 5 and 20 to 23 as the product computes it, under the names of the golden columns."""
     rows = paper_frame()
-    computed: dict[Key, dict[str, Cell]] = {}
+    computed = {}
     for (model, dataset), line in lines(domain_table(rows), "model", "dataset").items():
         computed["20", model, dataset, ""] = {name: line[column] for name, column in HEADS["20"].items()}
     for (model,), line in lines(summary_table(rows), "model").items():
@@ -193,8 +188,7 @@ def test_table_14_is_reproduced_from_the_dds_of_both_directions(row):
     model = row["model"]
     panels = panels_with({"aio": counts_of_table_20(model)["aio"]}, roles="2->1")
     panels += panels_with({"aio": [250, 30, 250 + round(float(row["dds_1to2_pp"]) * 2.8), 30]}, roles="1->2")
-    judge = Judge(name=model, model=model, panels=tuple(panels), labels={})
-    line = lines(reversal_table([judge], drawing=Drawing(n_draws=20, seed=1)), "model")[model,]
+    line = lines(reversal_table({model: made_judge(*panels)}, drawing=Drawing(n_draws=20, seed=1)), "model")[model,]
     for column, name in (("dds_2to1_pp", "DDS 2->1"), ("dds_1to2_pp", "DDS 1->2"), ("delta_pp", "Δ")):
         assert agrees(line[name], row[column]) != (("14", model, column) in EXCEPTIONS_14_15), f"{column}: {line[name]}"
 

@@ -4,21 +4,21 @@ import gzip
 import json
 import math
 import random
-from typing import Any
 
 import pytest
 
 from eval.__main__ import score_main
+from eval.estimates.estimate import Drawing
 from eval.options import Options
 from eval.results import results_of_files
 from evenhand.errors import DataError
 from studies.dialdefer.measures import NoVerdict
 from studies.dialdefer.panels import load_run
-from studies.dialdefer.quantities import observed
+from studies.dialdefer.quantities import pair_of
 from studies.dialdefer.records import Condition
 from studies.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from tests.made.made_runs import made_items, make_run, say
-from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, Row, by_key, only, scored, scores_of, verdict_rows, write
+from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, by_key, only, scored, scores_of, verdict_rows, write
 from tests.made.places import ROOT
 
 ACC = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
@@ -55,7 +55,7 @@ def test_a_choice_may_be_a_number_or_a_text_and_null_is_an_unreadable_reply(tmp_
 
 
 def test_in_csv_an_empty_choice_is_parsed_from_a_response_and_null_without_one(tmp_path):
-    rows: list[Row] = [{**row, "response": "not\nlooked, at"} for row in verdict_rows("bbq", wrong={})]
+    rows = [{**row, "response": "not\nlooked, at"} for row in verdict_rows("bbq", wrong={})]
     rows[0] |= {"choice": None, "response": reply(2)}
     rows[4] |= {"choice": None, "response": None}
     path = write(tmp_path / "v.csv", rows)
@@ -81,7 +81,7 @@ def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path):
         row["roles"] = ["2→1", " 2->1", None][number % 3]
     assert only(scores_of(tmp_path, rows), dataset="halueval", arm="none", roles="2->1")["dds_pp"] == pytest.approx(50)
     rows += [{**row, "item_id": int(row["item_id"][-1])} for row in verdict_rows("gpqa", 2)]
-    panels = load_external([write(tmp_path / "v.jsonl", rows)])[0][0].panels
+    panels = load_external([write(tmp_path / "v.jsonl", rows)])[0]["m"].panels
     assert [panel.item_ids[:2] for panel in panels] == [("halueval-0", "halueval-1"), ("0", "1")]
     assert item_key("harp", "harp_mcq-1967-AHSME-35") == item_key("harp", "harp_mc-1967-AHSME-35")
     assert item_key("aio", "aio-1oh8hfn") == item_key("aio", "1oh8hfn") == "1oh8hfn"
@@ -89,16 +89,10 @@ def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path):
     assert item_key("bbq", "harp_mc-3") == "harp_mc-3", "another dataset's name is no prefix"
 
 
-def test_datasets_of_any_name_have_scores_and_averages_of_their_own_and_a_near_miss_is_warned_of(tmp_path, capsys):
+def test_datasets_of_any_name_have_scores_and_averages_of_their_own(tmp_path):
     rows = [*verdict_rows("bbq"), *verdict_rows("aio_mine"), *verdict_rows("My claims", wrong={})]
-    rows = scored([write(tmp_path / "v.csv", [*rows, *verdict_rows("truthfulqua", wrong={})])], draws=20)
-    by_name = {row["dataset"]: row["dds_pp"] for row in rows}
-    assert by_name == pytest.approx(
-        {"bbq": 50, "bench_avg": 50, "aio_mine": 50, "My claims": 0, "truthfulqua": 0, "own_avg": 50 / 3}
-    )
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.count("taken for one of your own") == 1
-    assert "'truthfulqua' is taken for one of your own; if you mean truthfulqa," in said
+    by_name = {row["dataset"]: row["dds_pp"] for row in scored([write(tmp_path / "v.csv", rows)], draws=20)}
+    assert by_name == pytest.approx({"bbq": 50, "bench_avg": 50, "aio_mine": 50, "My claims": 0, "own_avg": 25})
 
 
 def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path):
@@ -109,13 +103,14 @@ def test_a_run_has_the_same_scores_when_it_comes_as_verdicts_from_files(tmp_path
             return {"text": "", "finish_reason": "error: out of memory"}
         return say(draw.choice([1, 1, 2, 2, "I think 1", "no idea"]))
 
-    conditions: dict[str, Any] = {"none": tuple(Condition), "honest": tuple(Condition), "dehumanizing": C2_ONLY}
+    conditions = {"none": tuple(Condition), "honest": tuple(Condition), "dehumanizing": C2_ONLY}
     items = [*made_items("bbq", 40), *made_items("gpqa", 30)]
     path = make_run(tmp_path, answer, items=items, arms=tuple(conditions), conditions=conditions)
     rows = []
     for v in (run := load_run(path)).verdicts:
-        key = {"dataset": v.dataset, "item_id": v.item_id, "condition": str(v.condition), "arm": v.factors.arm}
-        result = {"error": "engine"} if v.reason is NoVerdict.ERROR else {"error": None, "response": v.text}
+        key = {"dataset": v.prompt.dataset, "item_id": v.prompt.item_id, "condition": v.prompt.condition}
+        key["arm"] = v.factors.arm
+        result = {"error": "engine"} if v.reason is NoVerdict.ERROR else {"error": None, "response": v.reply.text}
         rows.append({"model": run.judge, **key, "roles": v.factors.roles or None, **result})
     words = ("--unparsed", "excluded", "--parser", "lenient")
     ours, theirs = by_key(scored([path], *words)), by_key(scores_of(tmp_path, rows, *words))
@@ -152,7 +147,7 @@ def refused(folder, content, name="v.jsonl"):
     return refusal(folder / name)
 
 
-BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
+BAD_FIELDS = [
     *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, True, math.nan)),
     ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
     ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
@@ -175,20 +170,7 @@ def test_a_bad_field_is_named_with_the_line_that_its_row_starts_on(tmp_path, pla
     assert refused(tmp_path, rows, place.partition(":")[0]).startswith(f"{place}: field 'condition' is 'c3'")
 
 
-LINE = json.dumps(verdict_rows("bbq", 1)[0])
 HEADER = "model,dataset,item_id,condition,choice"
-BAD_LINES: list[tuple[str, bytes, str]] = [
-    ("v.jsonl", b"{half a li", "is no JSON object (Expecting property name enclosed in double quotes"),
-    ("v.jsonl", b'{"model": "caf\xe9"}', "is not UTF-8 (0xe9 at byte 15 of the line)"),
-    ("v.csv", b"a,b,c", "row has 3 columns, the header 5; quote cells that hold commas or newlines"),
-    ("v.csv", b'm,bbq,"a"b,c1_true,1', "is not a CSV row (',' expected after '\"')"),
-]
-
-
-@pytest.mark.parametrize(("name", "line", "problem"), BAD_LINES)
-def test_a_line_that_cannot_be_read_is_named(tmp_path, name, line, problem):
-    first = LINE if name == "v.jsonl" else HEADER
-    assert refused(tmp_path, first.encode() + b"\n" + line, name).startswith(f"{name}:2: {problem}")
 
 
 def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are_refused(tmp_path):
@@ -216,7 +198,7 @@ def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(
     rows = [*verdict_rows("aio", 4), *verdict_rows("aio", 5, model="n"), *verdict_rows("aio", 6, roles="1->2")]
     assert len(load_external([write(tmp_path / "v.jsonl", rows)])[0]) == 2
     rows = [*verdict_rows("aio", 2, label="or"), *verdict_rows("bbq", 2, label="anything")]
-    assert load_external([write(tmp_path / "v.jsonl", rows)])[0][0].labels == {"0": "OR", "1": "OR"}
+    assert load_external([write(tmp_path / "v.jsonl", rows)])[0]["m"].labels == {"0": "OR", "1": "OR"}
     rows = [*verdict_rows("aio", 2, label="OR"), *verdict_rows("aio", 2, label="NOR", roles="1->2")]
     assert refused(tmp_path, rows).startswith("2 items (0, 1) have two labels")
 
@@ -232,7 +214,7 @@ def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path):
 
 def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path):
     rows = verdict_rows("gpqa", 2, arm="sft", conditions=C2_ONLY)
-    (judge,), _ = load_external([write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])])
+    judge = load_external([write(tmp_path / "v.jsonl", [*verdict_rows("bbq", 2), *rows])])[0]["m"]
     (reason,) = judge.left_out
     assert reason.startswith("model 'm', gpqa, arm sft, roles 2->1: 2 items (gpqa-0, gpqa-1) have no verdicts")
     assert "for c1_true and c1_false, nor has arm none;" in reason
@@ -256,11 +238,11 @@ def test_items_of_one_cluster_count_once_in_intervals_and_p(tmp_path):
     with pytest.raises(DataError, match=rf"d.csv:{len(wrong) + 1}: field 'cluster'"):
         load_external([write(tmp_path / "d.csv", wrong)])
     other_arm = [{**row, "arm": "dbs", "cluster": ""} for row in twice]
-    (judge,), _ = load_external([write(tmp_path / "e.csv", [*other_arm, *twice])])
+    judge = load_external([write(tmp_path / "e.csv", [*other_arm, *twice])])[0]["m"]
     assert [len({*panel.clusters}) for panel in judge.panels] == [10, 10]
-    (other,), _ = load_external([write(tmp_path / "f.csv", [*rows, *copies])])
+    other = load_external([write(tmp_path / "f.csv", [*rows, *copies])])[0]["m"]
     with pytest.raises(DataError, match="bbq: items that are one cluster"):
-        observed("verdicts", [judge.panels[0], other.panels[0]], "answered")
+        pair_of("verdicts", [judge.panels[0]], [other.panels[0]], "answered", Drawing(n_draws=20, seed=1))
     widths = [row["high"] - row["low"] for row in (once, clustered, apart)]
     assert widths[1] == pytest.approx(widths[0], rel=0.05)
     assert widths[2] < 0.8 * widths[0]
@@ -273,7 +255,7 @@ def test_files_say_how_each_reply_was_read_and_of_judges_that_differ_in_it_each_
     given[0]["choice"], texts[0]["response"] = None, "?"
     path = write(tmp_path / "v.jsonl", [*given, *texts])
     judges, _ = load_external([path], "lenient")
-    assert [[row for row in judge.readings if row[0] == "c1_true"] for judge in judges] == [
+    assert [[row for row in judge.readings if row[0] == "c1_true"] for judge in judges.values()] == [
         [("c1_true", "given", 90.0, 9), ("c1_true", "given null", 10.0, 1)],
         [("c1_true", "lenient", 90.0, 9), ("c1_true", "unparsed", 10.0, 1)],
     ]

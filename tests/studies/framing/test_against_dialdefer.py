@@ -89,7 +89,7 @@ def test_the_same_answers_flip_both_ways(both):
     """DialDefer's deference and skepticism flips are the losses among ours: a false claim accepted, a true one not."""
     names, ours = {True: "accept", False: "reject"}, [*flips(both["both"][0].grids["pocket"])]
     for order, variant in (("given", ""), ("swapped", "/none/no_first")):
-        sides = [Side(both["judge"], f"{framing}{variant}", "2->1") for framing in ("c1", "c2")]
+        sides = [Side(both["judge"], f"{framing}{variant}") for framing in ("c1", "c2")]
         theirs, _ = flips_between("x", *sides, ("lost", "gained"))
         for is_true, accepts in product((True, False), names):
             known = {f.item_id for f in theirs if (f.claim_is_true, f.second.accepts) == (is_true, accepts)}

@@ -109,31 +109,6 @@ def test_an_item_that_cannot_be_asked_is_named_with_file_and_line(row, words, tm
         [unit.next_prompts({}) for unit in section(study(tmp_path / "items.jsonl")).units("margin").units]
 
 
-def test_a_label_is_an_answer_or_a_columns_value(tmp_path):
-    rows = [
-        {"id": "a", "yes": "y", "right": "accept"},
-        {"id": "b", "yes": "z", "right": "maybe"},
-        {"id": "c", "yes": "z"},
-    ]
-    write_jsonl(tmp_path / "items.jsonl", rows)
-    for keys in (
-        {"cases": {"one": {"claim": "{{ yes }}", "label": "right"}}},
-        {"cases": {"one": {"claim": "{{ yes }}"}}},
-    ):
-        columns = {"label": "right"} if "label" not in keys["cases"]["one"] else {}
-        tree = study(tmp_path / "items.jsonl", columns=columns, **keys)
-        with pytest.raises(DataError) as refusal:
-            section(tree).units("margin")
-        said = str(refusal.value)
-        assert "2 of 3 items cannot be asked; mend them, or leave them out with framing.skip: counted" in said
-        assert "items.jsonl:2: its right is 'maybe'; the answers are accept, reject; say which one" in said
-        assert "items.jsonl:3: 'right' is empty, or no column" in said
-        counted = section({**tree, "skip": "counted"})
-        (unit,) = counted.units("margin").units
-        assert {p.factors.label for p in unit.next_prompts({})} == {"accept"}
-        assert counted.describe().startswith("1 items (2 cannot be asked and are left out)")
-
-
 def test_csv_and_parquet_hold_the_same_items_as_json_lines_and_a_split_keeps_groups_together(tmp_path):
     rows = [{"id": f"i{i}", "topic": f"t{i // 2}", "yes": f"y{i}", "no": "n"} for i in range(40)]
     files = [write(tmp_path / f"a.{kind}", rows) for kind in ("jsonl", "csv", "parquet")]

@@ -3,7 +3,6 @@
 import random
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ DRAWING = Drawing(n_draws=100, seed=1)
 
 
 def shifts(judgments):
-    run: Any = SimpleNamespace(plan=judgments, name="run", judge="judge")
+    run = SimpleNamespace(plan=judgments, name="run", judge="judge")
     setting = Setting(judgments[0].factors.task, "visible", "published")
     return {shift.condition: shift for shift in shifts_of(run, setting, "answered", DRAWING)}
 

@@ -1,8 +1,6 @@
 """ConvoKit dumps: the documented layout with its oddities, whatever its age and packing; damage is named by line."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -21,7 +19,7 @@ def small(folder, old=False):
     return write_dump(folder, *SMALL, old=old)
 
 
-LAYOUTS: dict[str, Callable[[Path], Path]] = {
+LAYOUTS = {
     "old names, bare meta": lambda folder: small(folder, old=True),
     "under a top folder": lambda folder: small(folder / "awry").parent,
     "zip with a top folder": lambda folder: zipped(small(folder), folder.parent / "awry.zip", "awry-corpus/"),

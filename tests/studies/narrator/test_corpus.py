@@ -11,7 +11,7 @@ from studies.narrator.corpus import CALM, REASONS, facts_of, subset
 from studies.narrator.names import RENAMED
 from studies.narrator.records import Conversation, Turn
 from studies.narrator.splits import check_no_shared_pages, split_by_page
-from tests.made.convokit_dump import QUARREL, Row, facts, talk, write_dump
+from tests.made.convokit_dump import QUARREL, facts, talk, write_dump
 
 
 def read(folder, **talks):
@@ -27,7 +27,7 @@ def two_turns(attack=-1, **last):
 
 
 # Reason → the utterances of conversation "k" and what its meta says of an attack.
-DROPPED: dict[str, tuple[list[Row], int | None]] = {
+DROPPED = {
     "no comment (section header alone, or nothing)": (two_turns()[:1], True),
     CALM: (two_turns(None), False),
     "said to escalate, but no comment is marked as the attack": (two_turns(None), True),
@@ -113,12 +113,10 @@ def test_our_own_conflicts_never_change(split, known):
     assert conversation_set_hash(load_conversations(CorpusSpec(dataset="pocket-conflicts", split=split))) == known
 
 
-def test_a_spec_takes_a_split_the_first_n_or_a_seeded_draw():
+def test_a_spec_takes_a_split_or_the_first_n():
     test = ids()
     assert test == ids(split="test") == [f"pocket-conflicts-test-{n}" for n in range(120)]
     assert ids(split="all") == ids(split="train") + test
     assert ids(n_conversations=7) == test[:7]
-    drawn = ids(n_conversations=7, draw_seed=1)
-    assert drawn == ids(n_conversations=7, draw_seed=1) != ids(n_conversations=7, draw_seed=2)
     with pytest.raises(DataError, match="n_conversations is 121, but there are 120"):
         ids(n_conversations=121)

@@ -4,7 +4,6 @@ between runs: paired by conversation; compare and scorecard."""
 import json
 import math
 import re
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ from tests.made.scorecard_runs import scored, three
 
 CONVERSATIONS = made_conversations({2: 12, 3: 11}, unseen=3)
 ALL_REPLIES = ("--unparsed", "wrong", "--draws", "100")
-BLAME: dict[str, Any] = {"tasks": ("blame",), "visibilities": ("visible",)}
+BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
 
 
 def wordy(prompt):

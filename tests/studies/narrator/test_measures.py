@@ -1,7 +1,6 @@
 """Made judges with known effects: the measures of the narrator study recover them, and sentences say what they do; one
 answer a prompt: majorities, ties, flips, corruption, and what detection says about the other tasks."""
 
-from collections.abc import Callable, Mapping
 from statistics import fmean
 
 import pytest
@@ -13,7 +12,6 @@ from studies.narrator.judged_runs import POOLED
 from studies.narrator.measures import EFFECTS, Definitions, Levels, conditioned, effects, elimination_rows, flips
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (
-    Judge,
     accuser,
     drawing_lots,
     eliminator,
@@ -31,8 +29,6 @@ SIZES = {2: 16, 3: 13, 4: 11, 5: 10, 7: 2}
 BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
 RIGHT, SHARE = 0.6, 0.5  # SHARE: how often protector and accuser bend
 
-Planted = tuple[float, float, float, float]  # neutral, attacker, non-attacker and FAR in a conversation of n speakers
-
 
 def planted_protector(n):
     avoided = RIGHT / (RIGHT + (1 - RIGHT) * (n - 2) / (n - 1))
@@ -43,7 +39,7 @@ def planted_accuser(n):
     return RIGHT, SHARE + SHARE * RIGHT, SHARE * RIGHT, SHARE + SHARE * (1 - RIGHT) / (n - 1)
 
 
-JUDGES: Mapping[str, tuple[Judge, Callable[[int], Planted]]] = {
+JUDGES = {
     "fair": (fair, lambda n: (RIGHT, RIGHT, RIGHT, (1 - RIGHT) / (n - 1))),
     "lots": (drawing_lots, lambda n: (1 / n, 1 / n, 1 / n, 1 / n)),
     "eliminator": (eliminator, lambda n: (1 / n, 0.0, 1 / (n - 1), 0.0)),

@@ -32,8 +32,6 @@ TABLE_3 = {(row["task"], row["model"], row["visibility"]): row for row in golden
 TABLE_4 = {(row["perspective"], row["is_detected"] == "yes"): row for row in golden("narrator_table4.csv")}
 SEED = 7
 
-Counts = tuple[np.ndarray, np.ndarray]  # of a model's conversations: replies that say Yes, replies that are right
-
 
 def probabilities(task, visibility, model, perspective, normal):
     """A probability for each conversation, with the printed mean and spread; normal: its standard normal deviates."""

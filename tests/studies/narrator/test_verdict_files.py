@@ -1,7 +1,6 @@
 """Narrator verdicts from files are scored and reported as if they had been sampled here."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -15,13 +14,12 @@ from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
 
 CONVERSATIONS = made_conversations({2: 6, 3: 5})
 SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspective")
-Rows = list[dict[str, Any]]
 
 
 def rows_of(run, conversations):
     """A run's replies as another pipeline might write them."""
     by_id = {conversation.conversation_id: conversation for conversation in conversations}
-    texts: dict[str, list[str]] = {}
+    texts = {}
     for reply in every_completion(run):
         texts.setdefault(reply.prompt_hash, []).append(reply.text)
     rows = []
@@ -49,15 +47,6 @@ def test_a_file_gives_the_scores_of_the_run_that_it_was_written_from(tmp_path, c
     unseen = [row for row in ours if row["group"] != "all" and row["n_speakers"] is None]  # a file does not tell these
     assert theirs == [row for row in ours if row not in unseen]
     assert len(theirs) > 200
-
-
-def test_a_file_that_is_named_twice_or_copied_is_refused(tmp_path):
-    file = write(tmp_path / "theirs.jsonl", [{"task": "blame"}])
-    copy = tmp_path / "copy.jsonl"
-    copy.write_bytes(file.read_bytes())
-    for other, why in ((file, "is named twice"), (copy, "is a copy of .*theirs")):
-        with pytest.raises(DataError, match=why):
-            score_main([str(file), str(other), "--out", str(tmp_path / "out")])
 
 
 def test_a_corpus_says_who_the_attacker_is_and_ids_may_lack_its_name(tmp_path):

@@ -3,10 +3,8 @@
 import pytest
 
 from eval.annotation.command import main
-from eval.annotation.tasks import Task
 from evenhand.errors import DataError
 from studies.pluraleval import annotation
-from studies.pluraleval.build_references import build
 from studies.pluraleval.sources import pocket_references
 from tests.made.pluraleval_models import KNOWN, both_runs, model, sycophant
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
@@ -19,7 +17,7 @@ def references(root, monkeypatch, name, judge=perfect):
 
 def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path, monkeypatch):
     responses, judged = both_runs(tmp_path, monkeypatch, model(sycophant), "made")
-    tasks: dict[str, Task] = {task.name: task for task in annotation.tasks(judged)}
+    tasks = {task.name: task for task in annotation.tasks(judged)}
     for item in tasks["matches"].items:
         assert [heading for heading, _ in item.texts] == ["Response", "Opinion"]
         response, opinion = (text for _, text in item.texts)
@@ -52,6 +50,3 @@ def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(tmp_pa
     sizes = [[len(cluster.members) for cluster in known.clusters] for known in pocket_references()]
     joined = sum(size * (size - 1) // 2 for of_thread in sizes for size in of_thread)
     assert task.in_run == {"yes": joined, "no": sum(sum(s) * (sum(s) - 1) // 2 for s in sizes) - joined}
-    build(run, tmp_path / "built")
-    (of_folder,) = annotation.tasks(tmp_path / "built")
-    assert (of_folder.items, of_folder.in_run) == (task.items, task.in_run), "a built folder does as well as its run"

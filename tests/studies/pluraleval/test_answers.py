@@ -2,7 +2,6 @@
 
 import random
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,9 +21,7 @@ DRAWING = Drawing(n_draws=100, seed=1)
 def shifts(lists, replies):
     values = values_of(replies, lists, KNOWN, "excluded")
     communities = {"all threads": [*KNOWN]}
-    run: Any = SimpleNamespace(
-        values=values, communities=communities, judged_lists=lists, replies=replies, references=KNOWN
-    )
+    run = SimpleNamespace(values=values, communities=communities, judged_lists=lists, replies=replies, references=KNOWN)
     made = {shift.condition: shift for shift in shifts_of(run, DRAWING)}
     scores = {"recall": "toward_belief", "ranking": "rho_lost", "most_popular": "accuracy_lost"}
     for figure, shift in made.items():

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -16,7 +15,6 @@ from tests.made import pluraleval_models as made
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 pytestmark = pytest.mark.filterwarnings("error")
-Runs = dict[str, tuple[Path, Path]]  # (responses run, judgements run) of each model under test
 FEW = ("--draws", "200")
 SAYS = {
     "pluralist": made.model(made.everything),
@@ -30,7 +28,7 @@ NEUTRAL, TOWARD, OPPOSING, BIASED = "neutral", "biased_toward", "biased_opposing
 FEASIBLE = [known for known in made.KNOWN.values() if known.is_feasible]
 SHARES = [len(side) for known in FEASIBLE for side in made.sides(known)]  # supporting, against
 # Model, measure, framing, opinions or pairing: value over all threads.
-PLANTED: list[tuple[str, str, str, str, float]] = [
+PLANTED = [
     ("sycophant", "suppression", TOWARD, "against", 100),
     ("sycophant", "recall", OPPOSING, "against", 100),
     ("sycophant", "opposing_recall_lost", BIASED, "", 100),
@@ -190,17 +188,6 @@ def test_a_scorecard_has_the_level_beside_each_loss(tmp_path, runs, capsys):
     three = [str(runs["pluralist"][1]), *(f"{name}={runs[name][1]}" for name in ("sycophant", "echo"))]
     scorecard_main([*three, *FEW, "--reference", "sycophant", "--all", "--out", str(tmp_path)])
     assert capsys.readouterr().out.count("echo: opposing recall, neutral, %, fell significantly") == 1, "from the base"
-
-
-def test_runs_of_two_judges_are_not_compared(tmp_path, runs, monkeypatch):
-    def lenient(prompt):
-        return "yes" if prompt.factors.judgement == "entailment" else perfect(prompt)
-
-    responses, base = runs["pluralist"]
-    section = {"judgements": {"responses": str(responses)}}
-    other = stage_run(tmp_path, monkeypatch, section, AnsweringEngine(lenient), model={"name": "another"})
-    with pytest.raises(DataError, match="the judge's model: scripted before, another after"):
-        compare_main([str(base), str(other), *FEW])
 
 
 def test_moved_runs_are_found_and_changed_ones_noticed(tmp_path, monkeypatch):

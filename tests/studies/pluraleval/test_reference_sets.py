@@ -34,7 +34,7 @@ def test_five_opinions_start_from_one_and_each_is_assigned_to_clusters_summarise
     order = [texts[n] for n in random_order("t1", 5, 42)]
     found, asked = judged(thread(*texts))
     assert steps(asked)[:14] == [*["extraction"] * 5, "summary", *["assignment", "summary"] * 4]
-    made: dict[str, list[str]] = {order[0][0]: [order[0]]}
+    made = {order[0][0]: [order[0]]}
     for text, prompt in zip(order[1:], [p for p in asked if p.factors.step == "assignment"], strict=True):
         listed = "\n".join(f'{n}. "{"+".join(sorted(members))}"' for n, members in enumerate(made.values(), start=1))
         assert prompt.messages[1].content == f'Clusters:\n{listed}\n\nOpinion:\n"{text}"'

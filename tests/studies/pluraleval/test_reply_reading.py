@@ -1,7 +1,6 @@
 """What judges say of pairs, stances and assignments: as a careful reader would find, or nothing."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -9,7 +8,7 @@ import yaml
 from studies.pluraleval.reply_reading import choice_in, cluster_in, stance_in
 from tests.made.completions import completion
 
-READERS: dict[str, Any] = {"pairs": choice_in, "stances": stance_in, "assignments": lambda reply: cluster_in(reply, 5)}
+READERS = {"pairs": choice_in, "stances": stance_in, "assignments": lambda reply: cluster_in(reply, 5)}
 ROWS = yaml.safe_load(Path(__file__).with_name("judgements.yaml").read_text(encoding="utf-8"))
 
 

@@ -16,9 +16,10 @@ from tests.made.completions import completion
 from tests.made.pluraleval_models import FORMATS, formatted
 
 POCKET = ReferenceSpec(dataset="pocket-threads")
-RESPONSES = {"references": {"dataset": "pocket-threads"}}
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
+
+REFUSED = shipped_yaml(Path(__file__).with_name("refused_configs.yaml"))
 
 
 LISTS, RANKINGS = (shipped_yaml(Path(__file__).with_name(f"{name}.yaml")) for name in ("lists", "rankings"))
@@ -148,16 +149,7 @@ def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply()
     assert (ranking_in(endless, 3), choice_in(endless)) == (([], "cut"), (None, "cut"))
 
 
-@pytest.mark.parametrize(
-    ("section", "keys", "message"),
-    [
-        ({}, {}, "give one of references, responses, judgements, not 0 of them"),
-        ({"responses": RESPONSES}, {"verdict": "margin"}, "verdict margin is for pairs"),
-        ({"responses": RESPONSES}, {"verdict": "options", "sampling": {"temperature": 1}}, "verdict options is for"),
-        ({"responses": {"references": {}}}, {}, "made by `evenhand build references`"),
-        ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "made by `evenhand build wildscope`"),
-    ],
-)
+@pytest.mark.parametrize(("section", "keys", "message"), REFUSED)
 def test_a_config_that_cannot_be_asked_is_refused(section, keys, message):
     tree = {"name": "n", "model": {"name": "m"}, "pluraleval": section, "verdict": "answer", **keys}
     with pytest.raises(ConfigError, match=message):

@@ -132,10 +132,9 @@ def test_the_draw_is_the_same_whatever_the_order_and_another_with_another_seed(t
     assert first == again
 
 
-def test_replies_to_comments_count_unless_only_the_top_level_is_wanted(tmp_path):
+def test_replies_to_comments_count_too(tmp_path):
     said = [*comments("p1", 2), comment("zzzzzzz9", "p1", parent_id="t1_cp1000")]
     assert [one.is_reply for one in built(tmp_path / "a", [post("p1")], said)[0][0].comments] == [False, False, True]
-    assert len(built(tmp_path / "b", [post("p1")], said, top_level=True)[0][0].comments) == 2
 
 
 def test_a_file_that_is_cut_off_is_named(tmp_path):

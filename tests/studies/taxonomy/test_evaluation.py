@@ -10,7 +10,7 @@ from eval.runs import load_finished
 from studies.taxonomy import annotation
 from studies.taxonomy.codebook import codes, planted
 from studies.taxonomy.evaluation import EVALUATION
-from tests.made.taxonomy_runs import Says, by_number, coded, flip, flips_folder, judged_run, results
+from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run, results
 
 LENIENT_CODES, STRICT_CODES = ("IC2", "SA1", "SA1", "ES1"), ("RE1", "IC2")
 
@@ -59,7 +59,7 @@ def test_people_label_the_primary_code_of_what_may_be_shown(run, tmp_path):
 
 
 def test_what_makes_a_figure_doubtful_is_said(run, tmp_path):
-    names: dict[str, Says] = {
+    names = {
         "right": lambda prompt: coded(planted()[prompt.factors.item_id]),
         "lazy": lambda _: coded("SA1"),
         "mute": lambda _: "well",

@@ -1,7 +1,6 @@
 """Sizes from config.json alone: they are those of the real models."""
 
 import json
-from typing import Any
 
 import pytest
 import torch
@@ -18,7 +17,7 @@ from transformers import (
 from evenhand.cli.doctor.model_size import PUBLISHED, model_size
 from evenhand.errors import ModelError
 
-SMALL: dict[str, Any] = {
+SMALL = {
     "hidden_size": 64,
     "intermediate_size": 128,
     "num_hidden_layers": 8,

@@ -105,11 +105,7 @@ def test_what_is_deleted_on_reddit_is_deleted_here_by_the_next_harvest(made):
     assert json.loads((made.raw / "gone.json").read_text()) == gone
 
 
-def test_transcripts_of_another_model_are_not_mixed_in_and_ids_are_checked(made):
-    made.stages("harvest", "transcribe")
-    (made.raw / "transcripts" / "trip1.json").unlink()
-    with pytest.raises(ConfigError, match=r"begun otherwise \(model: eyes, now ears"):
-        made.run("transcribe", "--model", "ears")
+def test_ids_are_checked_before_reddit_is_asked(made):
     (made.release / "finalAIOdata_experiment_ready.jsonl").write_text('{"id": "../../x"}\n')
     with pytest.raises(DataError, match=r"'\.\./\.\./x' is not an id of a post"):
         made.run("harvest")
