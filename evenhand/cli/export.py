@@ -72,7 +72,7 @@ def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt])
     is_grown = units.plan_grows or not isinstance(units.units[0], OneRound)
     yield (
         is_grown,
-        "some prompts go on behind a reply, and a harness's task has one round; take these out (such as framing.framings.NAME=null)",
+        "some prompts go on behind a reply: take them out (framing.framings.NAME=null), a task has one round",
     )
     drawings = [plain(prompt.drawing) | {"json_schema": None} for prompt in prompts]
     is_drawn = any(value is not None for drawing in drawings for value in drawing.values())
