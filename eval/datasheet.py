@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
@@ -66,6 +67,10 @@ def write_datasheet(options: Options, argv: Sequence[str]) -> None:
         words="".join(f" {shlex.quote(word)}" for word in argv),
         version=version("evenhand"),
     )
-    write_whole(out, page)
-    write_card(out, handed_rows(results))
+    if find_spec("huggingface_hub"):
+        write_whole(out, f"---\n{{}}\n---\n{page}")  # ModelCard fills the braces
+        write_card(out, handed_rows(results))
+    else:
+        write_whole(out, page)
+        say("Note: it is without the Hub's metadata, which `pip install 'evenhand[data]'` would write.")
     say(str(out))
