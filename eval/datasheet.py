@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from eval.options import verb_options
+from eval.options import Options
 from eval.publishing import handed_rows, write_card
 from eval.report.tables import markdown, markdown_text
 from eval.results import results_of_paths
@@ -22,9 +22,11 @@ from evenhand.terminal import say
 TEMPLATE = Path(__file__).with_name("datasheet.md.j2")
 
 
-def main(argv: Sequence[str]) -> None:
-    """Write what a judge is, what it was asked, how far it bends, what undoes that, and what was trained."""
-    options = verb_options("card", argv)
+def write_datasheet(options: Options, argv: Sequence[str]) -> None:
+    """Write what a judge is, what it was asked, how far it bends, what undoes that, and what was trained.
+
+    argv: the words that the page names for making it again.
+    """
     (base,) = options.sources
     (study,) = runs_by_study([base])
     out = options.out or base / "JUDGE.md"
