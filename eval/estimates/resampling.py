@@ -72,6 +72,8 @@ def resampled_means(earned: FloatArray, counted: FloatArray, n_draws: int, seed:
 
     earned, counted: shape (n_items, k); an item that is not counted in a column earns nothing there.
     """
+    if len(counted) and (counted == 1).all():  # as mostly: half of the sums are known
+        return resampled_sums(earned, n_draws, seed, name) / len(earned)
     k = earned.shape[1]
     sums = resampled_sums(np.hstack([earned, counted]), n_draws, seed, name)
     with np.errstate(invalid="ignore"):
