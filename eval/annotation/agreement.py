@@ -116,10 +116,8 @@ def agreement_text(scores: Sequence[Score], tasks: Mapping[str, Task]) -> str:
         lines = defaultdict[str, dict[str, str]](dict)
         for score in (score for score in scores if score.setting["what"] == name):
             head = f"{score.setting['annotator']} and {score.setting['against']}"
-            lines[head] |= {
-                "items": str(score.estimate.n_units),
-                FIGURES[score.measure]["name"].format(*tasks[name].answers): cell(score),
-            }
+            lines[head].setdefault("units", str(score.estimate.n_units))  # of the agreement, which is the first
+            lines[head][FIGURES[score.measure]["name"].format(*tasks[name].answers)] = cell(score)
         frame = pd.DataFrame(lines).fillna("")
         title = f"{name} of {tasks[name].run}, judge: {tasks[name].judge}; % with 95 % intervals"
         tables.append(console(with_rows(name, title, dict.fromkeys(["", *frame], ""), frame.itertuples(name=None))))

@@ -202,7 +202,8 @@ class StudyCard:
             arms = arms.join(of_arms, on="arm")
             value, *interval = of_arms.columns
             columns[figure.words] = (value, f".{figure.digits}f")
-            columns[f"95% of change in {figure.words}"] = (tuple(interval), f"+.{figure.digits}f")
+            of_squares = ", of squares" * figure.is_square
+            columns[f"95% of change in {figure.words}{of_squares}"] = (tuple(interval), f"+.{figure.digits}f")
         name, title = f"scorecard_{self.study}", f"Scorecard of {self.study}"
         heads, note = {"figure": ("figure", ""), **card_columns(lines, 2)}, " ".join(self.sentences["method"])
         return [

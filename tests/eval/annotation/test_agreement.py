@@ -73,5 +73,6 @@ def test_each_person_is_a_column_of_the_printed_table_and_kappa_has_two_digits(t
     text = agreement_text(scores_of(read_labels(files, {"made": asked}), {"made": asked}), {"made": asked})
     _, head, *lines = text.splitlines()
     assert [head.count(name) for name in ("p0 and judge", "p1 and judge", "p0 and p1")] == [1, 1, 1]
+    assert next(line for line in lines if line.startswith("units")).split() == ["units", "10", "10", "10"]
     (kappas,) = (line for line in lines if line.startswith("Cohen"))
     assert kappas.split()[2:] == ["0.00", "0.20", "0.00", "[0.00,", "0.00]"]
