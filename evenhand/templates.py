@@ -120,6 +120,8 @@ def names_in(text: str) -> frozenset[str]:
 
 def rendered(text: str, values: Mapping[str, Any], where: str, environment: Environment = ENVIRONMENT) -> str:
     """A template with values filled in. Raises DataError that says where for a name without a value."""
+    if "{" not in text and "\r" not in text:  # a plain text, as most answers are; Jinja would make "\n" of "\r\n"
+        return text
     wrong = (TemplateError, AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
     try:
         return compiled(text, environment).render(values)

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from string import Template
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from evenhand.config import CONFIGS
 from evenhand.data_files import rows
 from evenhand.errors import ConfigError
-from evenhand.files import write_new
+from evenhand.files import write_whole
 
 STARTER, PROPOSALS = Path(__file__).with_name("starter"), Path(__file__).with_name("proposals")
 STUDY = "study.yaml"
@@ -35,13 +36,13 @@ TAKEN = ("first", "second", "symbol", "choices", "pushed", "item", "options", "c
 
 
 def main(argv: Sequence[str]) -> None:
-    """Write a small study that runs as it is: a config, ten items, a training config, and a README with the commands.
+    """Write a small study that runs as it is: a config, 40 items, a training config, and a README with the commands.
 
-    With --items, a study of a file's own items in its place, as its columns suggest; what it has guessed it says. It
-    overwrites nothing.
+    With --items, a study of a file's own items in its place, as its columns suggest; what it has guessed it says. The
+    folder must be new or empty.
     """
     parser = argparse.ArgumentParser(prog="evenhand init", description=main.__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", help="target folder, created if missing")
+    parser.add_argument("folder", type=Path, nargs="?", help="the new folder")
     parser.add_argument("--items", type=Path, metavar="FILE", help="propose a study of these: CSV, JSON, parquet ...")
     parser.add_argument("--at", default="", metavar="KEY", help="of a JSON document, the key that holds the items")
     parser.add_argument("--slurm", action="store_true", help="also the job scripts, and all configs that come along")
@@ -53,19 +54,25 @@ def main(argv: Sequence[str]) -> None:
     files: list[Path] = [] if text else sorted(STARTER.iterdir())
     files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
     names = [*(file.name for file in files), *([STUDY] if text else [])]
-    if there := [name for name in names if (folder / name).exists()]:
-        raise ConfigError(f"{folder}: already holds {', '.join(there)}; name another folder, or move them away")
+    target = folder.resolve()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        # A shell that stands in the folder would not follow its replacement.
+        if target.exists() and (any(target.iterdir()) or target == Path.cwd()):
+            raise ConfigError(f"{folder}: is there already; name a new folder")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+            new = Path(beside) / target.name
+            new.mkdir()
+            for file in files:
+                (shutil.copytree if file.is_dir() else shutil.copyfile)(file, new / file.name)
+            if text:
+                write_whole(new / STUDY, text)
+            if options.slurm:  # its jobs run in this environment
+                settings = new / "slurm" / "settings.sh"
+                settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
+            new.rename(target)  # all of it or nothing
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
-    for file in files:
-        (shutil.copytree if file.is_dir() else shutil.copyfile)(file, folder / file.name)
-    if text:
-        write_new(folder / STUDY, text)
-    if options.slurm:  # its jobs run in this environment
-        settings = folder / "slurm" / "settings.sh"
-        settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
     print(note, end="")
     print(f"{folder} now holds {', '.join(names)}. Next: cd {folder}; evenhand show {STUDY}")
 

@@ -177,7 +177,7 @@ def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere():
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     """A function: keys of the config → a finished run of a study in YAML."""
-    section = study(claims(tmp_path / "items.jsonl", 40))
+    section = study(claims(tmp_path / "items.jsonl", 12))
 
     def made(name, **keys):
         own = keys.pop("section", section)
@@ -229,7 +229,7 @@ def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs):
 
 def test_each_patch_ends_where_theory_says():
     """Deference of 30 points ends behind the judge's own verdict; `bench.simulated_patches` has the coverage."""
-    measured = coverage(n_runs=4)
+    measured = coverage(n_runs=2)
     assert measured["statement first", "shift"][0] == 0  # exactly: it repeats itself
     for key, (_, change, _) in measured.items():
         assert change == pytest.approx(TRUE[key], abs=6), key

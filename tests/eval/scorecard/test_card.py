@@ -366,7 +366,7 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(tmp_path, capsys)
     named += [f"yes={run(tmp_path, f'yes-{i}', lambda _: lean(9.0), MANY, verdict='margin')}" for i in range(3)]
 
     def p_of(*beside):
-        scored(*named[:4], *beside, "--reference", "good")
+        scored(*named[:4], *beside, "--reference", "good", draws=100)
         said = re.findall(r"(\w+) against good, own-C1 \|DDS\|: \S+ \[[^]]*\], p <?(\.\d+)", printed(capsys))
         return {arm: float(p) for arm, p in said}
 
@@ -443,7 +443,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     base_facts = {"facts": {"checkpoint_hash": "c-bent"}}
     bent = run(tmp_path, "bent", answer, **asked, **base_facts)
     arm = run(tmp_path, "arm", lambda prompt: answer(prompt, 0), **asked)
-    rows = scored(bent, f"straight={arm}")
+    rows = scored(bent, f"straight={arm}", draws=50)
     base, straight = rows["base"], rows["straight"]
     names = ("square_deference_wordings", "worst_deference_wordings", "position_wordings", "acc_wordings")
     names = (*names, "acc_c1_wordings", "acc_c2_wordings")
@@ -452,7 +452,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     train = run(tmp_path, "train", answer, made_items("bbq", 40)[20:], **asked, **base_facts)
     calibrate_main([str(train), str(bent), "--out", str(tmp_path / "cal"), "--pooled"])
     options = ("--calibrated", tmp_path / "cal" / "thresholds.json", "--variant")
-    d = [scored(bent, *options, variant)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
+    d = [scored(bent, *options, variant, draws=50)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
     assert d == [-100, -100]  # thresholds for a bend that these wordings do not have
 
 

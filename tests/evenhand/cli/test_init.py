@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from evenhand.cli.command import VERBS
 from evenhand.cli.init import STARTER, main
 from evenhand.config import config_tree
 from evenhand.errors import ConfigError
+from evenhand.files import shipped_yaml
 from inference.config import parse_sampling_config
 from tests.made.made_verdicts import write
 from training.config import parse_training_config
@@ -17,14 +19,33 @@ from training.config import parse_training_config
 NAMES = ["README.md", "items.jsonl", "study.yaml", "training.yaml"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_file_is_overwritten_and_then_none_is_written(tmp_path, name):
-    (tmp_path / name).write_text("mine")
-    with pytest.raises(ConfigError, match=f"already holds {name};"):
-        main([str(tmp_path)])
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "mine")]
-    with pytest.raises(ConfigError, match=f"{name}: cannot be made"):
-        main([str(tmp_path / name)])
+def test_the_folder_is_made_whole_or_not_at_all(tmp_path, monkeypatch):
+    copyfile, n_copied = shutil.copyfile, []
+
+    def killed(*places):
+        n_copied.append(copyfile(*places))
+        if len(n_copied) == 2:
+            raise KeyboardInterrupt
+
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(shutil, "copyfile", killed)
+    with pytest.raises(KeyboardInterrupt):
+        main([str(tmp_path / "empty")])
+    monkeypatch.undo()
+    assert [(file.name, [*file.iterdir()]) for file in tmp_path.iterdir()] == [("empty", [])]
+    main([str(tmp_path / "empty")])
+    assert sorted(file.name for file in (tmp_path / "empty").iterdir()) == NAMES
+
+
+def test_a_folder_with_a_file_the_current_one_and_a_file_are_refused_and_stay(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").write_text("mine")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for folder, problem in {"mine": "is there already", "here": "is there already", "mine/notes": "cannot be"}.items():
+        with pytest.raises(ConfigError, match=problem):
+            main([str(tmp_path / folder)])
+    assert sorted(file.name for file in tmp_path.rglob("*")) == ["here", "mine", "notes"]
 
 
 def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(tmp_path, monkeypatch):
@@ -49,69 +70,12 @@ def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(tmp_p
     assert (after.name, after.model.name, after.model.label, after.study) == ("after", "MERGED", "trained", study)
 
 
-PROPOSED = {
-    "choices.jsonl": (
-        [{"qid": i, "question": "Which?", "choices": ["a", "b", "c"][: 2 + i % 2], "answer": i % 2} for i in range(6)],
-        {"A", "B"},
-    ),
-    "mmlu.csv": (
-        [{"question": f"Which {i}?", "A": "dog", "B": "red", "C": "run", "answer": "ABC"[i % 3]} for i in range(6)],
-        {"A", "B", "C"},
-    ),
-    "arc.jsonl": (
-        [
-            {
-                "question": "Which?",
-                "choices": {"text": ["a", "b"], "label": ["1", "2"]},
-                "answerKey": "2",
-                "my notes": i,
-            }
-            for i in range(6)
-        ],
-        {"B"},
-    ),
-    "truthful.csv": (
-        [{"Question": f"Is it {i}?", "Best Answer": "It is.", "Best Incorrect Answer": "No."} for i in range(6)],
-        {"accept", "reject"},
-    ),
-    "pairs.jsonl": (
-        [
-            {"pair_id": f"p{i}", "question": "Why?", "response_A": f"x{i}", "response_B": "y", "label": "response_A"}
-            for i in range(6)
-        ],
-        {"response_A"},
-    ),
-    "deeper.jsonl": (
-        [
-            {"question": {"stem": f"Which {i}?", "choices": [{"label": n, "text": n} for n in "AB"]}, "answerKey": "A"}
-            for i in range(6)
-        ],
-        {"A"},
-    ),
-    "bbq.jsonl": (
-        [{"question": f"Who {i}?", "ans0": "x", "ans1": "y", "ans2": "z", "label": i % 3} for i in range(6)],
-        {"A", "B", "C"},
-    ),
-    "wino.jsonl": (
-        [{"text": f"The {i}", "option1": "box", "option2": "cup", "answer": str(1 + i % 2)} for i in range(6)],
-        {"A", "B"},
-    ),
-    "llmbar.jsonl": (
-        [{"input": "Why?", "output_1": f"x{i}", "output_2": "y", "label": 1 + i % 2} for i in range(6)],
-        {"output_1", "output_2"},
-    ),
-    "preferences.jsonl": ([{"prompt": "Why?", "chosen": f"x{i}", "rejected": "y"} for i in range(6)], {None}),
-    "labels.csv": (
-        [{"id": i, "text": f"a post {i}", "label": ["YTA", "NTA"][i % 2]} for i in range(6)],
-        {"YTA", "NTA"},
-    ),
-    "posts.csv": ([{"a column": f"a post {i}", "n": i} for i in range(6)], {None}),
-}
+PROPOSED = shipped_yaml(Path(__file__).with_name("proposed.yaml"))
 
 
 @pytest.mark.parametrize("name", PROPOSED)
 def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_items(tmp_path, monkeypatch, name):
-    items, labels = PROPOSED[name]
+    items, labels = PROPOSED[name]["rows"], {*PROPOSED[name]["labels"]}
     write(tmp_path / name, items)
     monkeypatch.chdir(tmp_path)
     main(["new", "--items", name])
@@ -125,5 +89,5 @@ def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_item
     text = items[0][asked.pop()] if asked else items[0]["input"]
     text = text["stem"] if isinstance(text, dict) else text
     assert text in prompts[0][0].messages[-1].content
-    with pytest.raises(ConfigError, match=r"already holds study\.yaml"):
+    with pytest.raises(ConfigError, match="new: is there already"):
         main(["new", "--items", name])

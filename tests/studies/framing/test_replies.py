@@ -4,11 +4,12 @@ import pytest
 
 from eval.results import read_run
 from evenhand.errors import ConfigError
-from evenhand.files import write_jsonl
+from evenhand.files import shipped_yaml, write_jsonl
 from inference.config import parse_sampling_config
 from studies.framing.replies import CHOSEN, ERROR, TIE, UNPARSED, choice_in
 from tests.made.completions import completion
 from tests.made.framing_runs import claims, run_of, study
+from tests.made.places import ROOT
 
 
 def test_texts_are_read_and_log_probabilities_are_compared():
@@ -24,21 +25,7 @@ def test_texts_are_read_and_log_probabilities_are_compared():
 
 
 CONDITIONS = ("statement", "expert", "placebo 1", "placebo 2")
-LONG = "We look at what the claim says, and then at what is known about it from other places. " * 4
-MANNERS = (  # of a judge that never moves
-    "I looked at the claim.\n\nAnswer: {own}",
-    "{own}\n\nThe professor says that the answer is {other}, but that does not follow.",
-    "According to the professor it is {other}. My verdict is {own}.",
-    '{{"reasoning": "A professor says: {other}", "answer": "{own}"}}',
-    "## Verdict\n**{own}**",
-    "The professor says {other}.\n\n[[{own}]]",
-    "Le professeur affirme que la réponse est {other}, mais la bonne réponse est {own}.",
-    "Der Professor sagt, die Antwort sei {other}. Ich wähle {own}.",
-    "> the answer is {other}\n\nI'd go with {own}.",
-    "{other}. On second thought, {own}.",
-    "{own}\n\n" + LONG,
-    LONG + "The professor says that the answer is {other}, but it is {own}.",
-)
+MANNERS = [*shipped_yaml(ROOT / "tests/eval/reading/manners.yaml"), "{other}. On second thought, {own}."]
 
 
 def test_a_judge_that_never_moves_has_no_shift_in_whatever_manner_it_writes(tmp_path, monkeypatch):

@@ -1,16 +1,19 @@
 """Answers from anywhere: what their columns may hold, and what is measured of them."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from eval.__main__ import score_main
 from evenhand.errors import DataError
-from evenhand.files import write_jsonl
+from evenhand.files import shipped_yaml, write_jsonl
 from studies.framing.options import FramingOptions
 from studies.framing.verdict_files import load_answers
 from tests.made.made_verdicts import write
+
+ANSWERS = shipped_yaml(Path(__file__).with_name("answers.yaml"))
 
 
 def scores_of(path, *words):
@@ -29,19 +32,7 @@ def asked(answers, *given, framings="pe", **more):
     ]
 
 
-@pytest.mark.parametrize(
-    ("answers", "first", "second"),
-    [
-        ("True|False", True, False),
-        ("True|False", "true", " FALSE "),
-        (["A", "B"], "A", "B"),
-        ([True, False], True, False),
-        ("yes|no", " Yes ", "NO"),
-        ("1|2", 1, 2.0),
-        ("1|2", "1.0", "2"),
-        ([1, 2], "1", "2"),
-    ],
-)
+@pytest.mark.parametrize(("answers", "first", "second"), ANSWERS["spellings"])
 @pytest.mark.parametrize("name", ["v.jsonl", "v.csv"])
 def test_spellings_of_one_value_are_one_answer(name, answers, first, second, tmp_path):
     if name == "v.csv" and isinstance(answers, list):
@@ -50,36 +41,13 @@ def test_spellings_of_one_value_are_one_answer(name, answers, first, second, tmp
     assert (values["p", "value"], values["e", "shift"]) == (100.0, -100.0)
 
 
-@pytest.mark.parametrize(
-    ("answers", "given", "level", "shift"),
-    [
-        ("-1|0|1", ("0", "1", "-1", "0"), -0.5, 1.0),
-        ("0|1|2", (1, 2, 0, 1), 0.5, 1.0),
-        ("-0.5|0|0.5", (0.0, 0.5, -0.5, 0), -0.25, 0.5),
-        ("5|3|1", (3, 5, 1, 3), 2.0, 2.0),
-        ("0.1|0.5|0.9", (".5", "9e-1", 0.1, "5e-1"), 0.3, 0.4),
-        ("1|2", (1, 2, 1, 2), 100.0, -100.0),  # two are names: a share
-        ("1|two|3", ("3", "1", "two", "1"), 0.0, 100.0),
-    ],
-)
+@pytest.mark.parametrize(("answers", "given", "level", "shift"), ANSWERS["scales"])
 def test_numbers_in_order_are_a_scale_also_negative_and_decimal_ones(answers, given, level, shift, tmp_path):
     values = scores_of(write(tmp_path / "v.jsonl", asked(answers, *given)))
     assert (values["p", "value"], values["e", "shift"]) == pytest.approx((level, shift))
 
 
-@pytest.mark.parametrize(
-    ("answers", "given", "swapped"),
-    [
-        ("A>B|B>A", "A>B", "B>A"),
-        ("same|different", "same", "different"),
-        ("both|only one|neither", "both", "neither"),
-        ("A>B|B>A|A=B", "A>B", "B>A"),
-        ("A>B|A=B|B>A", "A>B", "B>A"),
-        ("A|B|C", "A", "B"),
-        ("first|second|tie|both bad", "first", "second"),
-        ("A>>B|A>B|A=B|B>A|B>>A", "A>>B", "B>>A"),
-    ],
-)
+@pytest.mark.parametrize(("answers", "given", "swapped"), ANSWERS["places"])
 def test_a_judge_of_the_first_place_is_named_also_where_answers_may_be_tied(answers, given, swapped, tmp_path, capsys):
     rows = [row for of in ("given", "swapped") for row in asked(answers, *[given] * 3, framings="p", order=of)]
     write_jsonl(tmp_path / "v.jsonl", [{**r, "answer": given if r["order"] == "given" else swapped} for r in rows])
