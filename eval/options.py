@@ -86,11 +86,10 @@ def study_option(
     return field(default=default, metadata={"purpose": purpose, "verbs": verbs, "keys": keys})
 
 
-def positive(text: str) -> int:
-    """A whole number above zero."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not above zero")
+def draws(text: str) -> int:
+    """How often to draw: fewer than a hundred draws have no 2.5th percentile."""
+    if (number := int(text)) < 100:
+        raise argparse.ArgumentTypeError(f"{number} draws make no interval; take 100 or more")
     return number
 
 
@@ -101,7 +100,7 @@ def points(text: str) -> float:
     return number
 
 
-TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "positive": positive, "int": int, "points": points}
+TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "draws": draws, "int": int, "points": points}
 COMMANDS = shipped_yaml(Path(__file__).with_name("options.yaml"))  # words, verbs, renamed
 
 

@@ -10,7 +10,7 @@ from eval.__main__ import score_main
 from evenhand.errors import DataError
 
 ACCEPTED = {"c1_true": 8, "c1_false": 4, "c2_correct": 9, "c2_incorrect": 9}  # of ten items: DDS +60, accuracy C1 70
-FEW = ("--draws", "20")
+FEW = ("--draws", "100")
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from evenhand.templates import rendered, valid_template
         ("{{ lipsum.__globals__ }}", False),
         ("{{ yes | attr('__class__') }}", False),
         ("{{ range }}", False),
+        ("{{ self }}", False),
     ],
 )
 def test_a_template_fills_values_in_and_reaches_no_attribute_file_or_global(template, is_let_in):
