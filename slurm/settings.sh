@@ -14,6 +14,7 @@ set -a
 
 # What a job's programs run in.
 : "${MODULES:=}" # of `module load`, for example "cuda/13.0 python/3.11"
+: "${STAGE:=}"   # a command for the node before anything else, in single quotes so that it is expanded there
 : "${WRAP:=}"    # words before every program, for example "apptainer exec --nv evenhand.sif"; VENV lies inside, then
 
 # Where jobs go; empty takes the cluster's default. With SAMPLE_, SERVE_, TRAIN_, MERGE_ or SCORE_ before it, of that kind

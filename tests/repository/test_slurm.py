@@ -26,6 +26,15 @@ def test_a_script_is_sound_shell(script):
     assert os.access(script, os.X_OK) == (script.name not in SOURCED)
 
 
+def test_a_job_stages_on_its_node_what_is_expanded_there(cluster, tmp_path):
+    put_program(cluster, "evenhand", 'echo "$HF_HOME"; cat "$HF_HOME/weights"')
+    (tmp_path / "weights").write_text("w")
+    stage = f"export HF_HOME=$TMPDIR/hf; mkdir -p $HF_HOME; cp {tmp_path}/weights $HF_HOME/"
+    done = run("doctor.sh", "a.yaml", env={**cluster, "STAGE": stage, "TMPDIR": str(tmp_path / "node")})
+    assert done.stdout == f"{tmp_path}/node/hf\nw", done.stderr
+    assert run("doctor.sh", "a.yaml", env={**cluster, "STAGE": "cp absent ."}).returncode != 0
+
+
 def test_a_job_leaves_its_folder_out_of_pythons_path_where_evenhand_is_installed(cluster):
     for code, safe in ((1, ""), (0, "1")):
         put_program(cluster, "python", f"exit {code}")
