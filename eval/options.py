@@ -4,6 +4,7 @@ import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
@@ -86,10 +87,10 @@ def study_option(
     return field(default=default, metadata={"purpose": purpose, "verbs": verbs, "keys": keys})
 
 
-def draws(text: str) -> int:
-    """How often to draw: fewer than a hundred draws have no 2.5th percentile."""
-    if (number := int(text)) < 100:
-        raise argparse.ArgumentTypeError(f"{number} draws make no interval; take 100 or more")
+def positive(text: str, least: int = 1) -> int:
+    """A whole number above zero."""
+    if (number := int(text)) < least:
+        raise argparse.ArgumentTypeError(f"{number} is below {least}")
     return number
 
 
@@ -100,7 +101,12 @@ def points(text: str) -> float:
     return number
 
 
-TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "draws": draws, "int": int, "points": points}
+TYPES: dict[str, Callable[[str], Any]] = {
+    "path": Path,
+    "draws": partial(positive, least=100),
+    "int": int,
+    "points": points,
+}
 COMMANDS = shipped_yaml(Path(__file__).with_name("options.yaml"))  # words, verbs, renamed
 
 

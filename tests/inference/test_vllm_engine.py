@@ -55,6 +55,12 @@ def test_further_arguments_reach_vllm_but_none_of_ours_and_a_deterministic_engin
             vllm_engine.start(Path("somewhere"), VllmConfig(extra={key: True}), seed=0)
 
 
+def test_vllm_is_told_to_read_safetensors_alone_and_to_run_no_code_of_a_checkpoint(called):
+    """Its default, "auto", takes a folder's *.bin where there is nothing else."""
+    vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
+    assert (called["load_format"], called["trust_remote_code"]) == ("safetensors", False)
+
+
 @pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])
 def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(verdict, told, called, monkeypatch):
     monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
