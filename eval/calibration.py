@@ -84,6 +84,12 @@ def thresholds(fits: Sequence[Fit]) -> dict[tuple[str, str], float]:
     return {(fit["condition"], fit["variant"]): fit["threshold_nats"] for fit in fits}
 
 
+def sharing_a_prompt(train: Any, test: Any) -> list[str]:
+    """The items of the test run of which the train run has a prompt, under whatever name."""
+    hashes = {prompt.prompt_hash for prompt in train.plan}
+    return [*dict.fromkeys(prompt.item_id for prompt in test.plan if prompt.prompt_hash in hashes)]
+
+
 def check_alike(train: Any, test: Any, allowed: Sequence[str]) -> None:
     """Raises DataError for runs of two models, or that differ in what moves a margin: format, precision, templates.
 

@@ -15,7 +15,7 @@ from evenhand.files import shipped_yaml
 from evenhand.item_files import HUB, downloaded
 from evenhand.registry import STUDIES, load_part
 
-Verb = Literal["score", "compare", "report", "scorecard", "calibrate"]
+Verb = Literal["score", "compare", "report", "scorecard", "calibrate", "card"]
 Unparsed = Literal["wrong", "excluded"]  # how a reply that cannot be read counts
 StudyOptions = TypeVar("StudyOptions")
 
@@ -64,7 +64,7 @@ class Options:
     def is_before_after(self) -> bool:
         """Whether the first of several runs is the base of the others."""
         is_report = self.verb == "report" and not self.side_by_side and not self.are_files
-        return is_report or self.verb in ("compare", "scorecard")
+        return is_report or self.verb in ("compare", "scorecard", "card")
 
     def of(self, kind: type[StudyOptions]) -> StudyOptions:
         """The options of one study, which its registered class holds."""
@@ -101,7 +101,8 @@ def points(text: str) -> float:
     return number
 
 
-TYPES: dict[str, Callable[[str], Any]] = {
+DRAWS = partial(positive, least=100)
+TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "draws": DRAWS, "int": int, "points": points}
     "path": Path,
     "draws": partial(positive, least=100),
     "int": int,

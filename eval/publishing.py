@@ -98,8 +98,7 @@ def hand_on(every: Sequence[Results], options: Options) -> None:
     run, else with 5 where one cannot be decided."""
     met, undecided, cases = list[str](), list[str](), Element("testsuite", name=PROJECT)
     for results in every:
-        words = {"study": results.study, "unparsed_in": results.unparsed_in(results.judges)}
-        of_study = [{**words, **row.as_dict(), "unparsed": row.estimate.unparsed} for row in results.score_rows]
+        of_study = handed_rows(results)
         if options.card:
             write_card(options.card, of_study)
         for tracker in options.report_to:
@@ -116,6 +115,12 @@ def hand_on(every: Sequence[Results], options: Options) -> None:
     if met or undecided:
         say("\n".join([*met, *undecided]), sys.stderr)
         sys.exit(FAILED if met else UNDECIDED)
+
+
+def handed_rows(results: Results) -> list[dict[str, Any]]:
+    """The scores of some results with what is handed on beside them."""
+    words = {"study": results.study, "unparsed_in": results.unparsed_in(results.judges)}
+    return [{**words, **row.as_dict(), "unparsed": row.estimate.unparsed} for row in results.score_rows]
 
 
 def track(tracker: str, rows: Sequence[Mapping[str, Any]]) -> None:

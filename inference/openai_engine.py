@@ -265,8 +265,8 @@ def read_key(server: OpenAIConfig) -> str:
         if not key:
             raise ConfigError(f"{place} is empty; it holds the key and no more")
     if wrong := re.search(r"[^\x21-\x7e]", key):
-        what = "(an accent, a blank, a line break, a typographic quote?); export it again"
+        causes = "(an accent, a blank, a line break, a typographic quote?); export it again"
         raise ConfigError(
-            f"${variable}: its character {wrong.start() + 1} of {len(key)} is none that a key can have {what}"
+            f"${variable}: its character {wrong.start() + 1} of {len(key)} is none that a key can have {causes}"
         )
     return key or "none"

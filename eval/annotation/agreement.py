@@ -110,17 +110,15 @@ def scored(task: Task, annotator: str, against: str, figures: Mapping[str, Estim
 
 
 def agreement_text(scores: Sequence[Score], tasks: Mapping[str, Task]) -> str:
-    """A table a task, a row for each person against the judge, and for each two people."""
+    """A table a task, a column for each person against the judge, and for each two people; a row a figure."""
     tables = []
     for name in dict.fromkeys(str(score.setting["what"]) for score in scores):
         lines = defaultdict[str, dict[str, str]](dict)
         for score in (score for score in scores if score.setting["what"] == name):
             head = f"{score.setting['annotator']} and {score.setting['against']}"
-            lines[head] |= {
-                "items": str(score.estimate.n_units),
-                FIGURES[score.measure]["name"].format(*tasks[name].answers): cell(score),
-            }
-        frame = pd.DataFrame(lines).T.fillna("")
+            lines[head].setdefault("units", str(score.estimate.n_units))  # of the agreement, which is the first
+            lines[head][FIGURES[score.measure]["name"].format(*tasks[name].answers)] = cell(score)
+        frame = pd.DataFrame(lines).fillna("")
         title = f"{name} of {tasks[name].run}, judge: {tasks[name].judge}; % with 95 % intervals"
         tables.append(console(with_rows(name, title, dict.fromkeys(["", *frame], ""), frame.itertuples(name=None))))
     return "\n\n".join(tables)
@@ -131,4 +129,6 @@ def cell(score: Score) -> str:
     figure, digits = score.estimate, 2 if score.unit == "ratio" else 1
     if score.unit == "p":
         return p_value(figure.value)
-    return number(figure.value, digits) + ("" if figure.low is None else f" {printed((figure.low, figure.high))}")
+    return number(figure.value, digits) + (
+        "" if figure.low is None else f" {printed((figure.low, figure.high), f'.{digits}f')}"
+    )

@@ -27,12 +27,12 @@ def read_labels(paths: Sequence[Path], tasks: Mapping[str, Task]) -> Labels:
     tasks: by name. Raises DataError for a copy of another file, an item of another run, or a label that is no answer.
     """
     check_named_once(paths)
-    known = {(name, item.item_id) for name, task in tasks.items() for item in task.items}
+    item_ids = {(name, item.item_id) for name, task in tasks.items() for item in task.items}
     labels: Labels = {}
     for path in paths:
         for record in rows(path):
             task, item, label, annotator = (str(record.values.get(name) or "").strip() for name in COLUMNS)
-            if (task, item) not in known:
+            if (task, item) not in item_ids:
                 raise DataError(f"{record.where}: is of no item of this run, or of this run before it changed")
             if label not in ("", *tasks[task].answers):
                 raise DataError(f"{record.where}: label '{label}': answers are {', '.join(tasks[task].answers)}")
@@ -43,5 +43,5 @@ def read_labels(paths: Sequence[Path], tasks: Mapping[str, Task]) -> Labels:
                     "column `annotator`"
                 )
             of_person[item] = label
-    answered = {key: {item: label for item, label in of.items() if label} for key, of in labels.items()}
+    answered = {key: {item: label for item, label in answers.items() if label} for key, answers in labels.items()}
     return {key: of_person for key, of_person in answered.items() if of_person}

@@ -230,8 +230,8 @@ def with_file(record: SourceRecord, origin: Origin, folder: Path, path: str) -> 
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         # Noted before it is named, so that a process killed in between leaves no file that nobody knows.
-        files = {known.path: known for known in (*record.files, file)}
-        record = replace(record, files=tuple(files[known] for known in record.paths if known in files))
+        files = {f.path: f for f in (*record.files, file)}
+        record = replace(record, files=tuple(files[p] for p in record.paths if p in files))
         write_json(folder / RECORD_FILE, asdict(record))
     say(f"{folder.name}: {file.name}, {file.n_bytes:,} bytes, SHA-256 {file.checksum}", sys.stderr)
     return record

@@ -51,20 +51,22 @@ def answer_of(
     main = both or row
     alike = ("run", "model", "arm", "roles", "c1_source", "denominator", "variant")
     of_datasets = frame[frame.is_dataset & frame.dataset.isin(row.datasets)]
-    parts = [it for it in scores.records(of_datasets) if all(getattr(it, key) == getattr(main, key) for key in alike)]
-    own = grouped(list(scores.PANELS_BY_C1[row.c1_source](panels)), panels)[row.arm, row.roles, main.variant]
-    by_dataset = {panel.dataset: panel for panel in own}
+    parts = [
+        part for part in scores.records(of_datasets) if all(getattr(part, key) == getattr(main, key) for key in alike)
+    ]
+    group = grouped(list(scores.PANELS_BY_C1[row.c1_source](panels)), panels)[row.arm, row.roles, main.variant]
+    by_dataset = {panel.dataset: panel for panel in group}
     shifts = [
         replace(shift, placebos=placebo_shifts(measure, own_panels, panels, templates, row.denominator))
-        for it in ([main] if len(row.datasets) == 1 else [main, *parts])
-        for own_panels in [[by_dataset[dataset] for dataset in it.datasets]]
+        for part in ([main] if len(row.datasets) == 1 else [main, *parts])
+        for own_panels in [[by_dataset[dataset] for dataset in part.datasets]]
         for measure in FIGURES
-        if (shift := shift_of(it, measure, bool(both), own_panels, drawing))
+        if (shift := shift_of(part, measure, bool(both), own_panels, drawing))
     ]
-    p_answer = [getattr(it, f"p_answer_{framing}", None) for it in others for framing in ("c1", "c2")]
+    p_answer = [getattr(part, f"p_answer_{framing}", None) for part in others for framing in ("c1", "c2")]
     void = ["unlikely"] if any(p is not None and p < UNLIKELY for p in p_answer) else []
-    hidden = ["saturated"] if any(it.saturated for it in others) else []
-    if any(it.dds_pp is None for it in parts):  # no reply to some condition is parsed
+    hidden = ["saturated"] if any(part.saturated for part in others) else []
+    if any(part.dds_pp is None for part in parts):  # no reply to some condition is parsed
         hidden.append("unparsed")
     return answer(shifts, void, hidden)
 
@@ -79,14 +81,16 @@ def placebo_shifts(
     for panel in over:
         alike = ("arm", "roles", "answer_order")
         placebos = [
-            other
-            for other in panels
-            if (other.dataset, other.has_c1) == (panel.dataset, True)
-            and (not other.has_c2 if templates is None else other.factors.template in templates)
-            and all(getattr(other.factors, key) == getattr(panel.factors, key) for key in alike)
-            and other.factors.template != panel.factors.template
+            placebo
+            for placebo in panels
+            if (placebo.dataset, placebo.has_c1) == (panel.dataset, True)
+            and (not placebo.has_c2 if templates is None else placebo.factors.template in templates)
+            and all(getattr(placebo.factors, key) == getattr(panel.factors, key) for key in alike)
+            and placebo.factors.template != panel.factors.template
         ]
-        by_dataset += [[placebo_shift(measure, panel, other, denominator) for other in placebos]] if placebos else []
+        by_dataset += (
+            [[placebo_shift(measure, panel, placebo, denominator) for placebo in placebos]] if placebos else []
+        )
     means = map(fmean, zip(*by_dataset, strict=False))
     return tuple(value for value in means if not math.isnan(value))  # of one without a parsed reply nothing is known
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.calibration import DDS, Fit, check_alike, fits_of, thresholds, write_fits
+from eval.calibration import DDS, Fit, check_alike, fits_of, sharing_a_prompt, thresholds, write_fits
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
 from eval.scorecard.rules import (
@@ -29,7 +29,6 @@ from studies.dialdefer.item_table import HeldOut
 from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, TIE
 from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import JudgedRun, Panel, item_texts, named, variant_of, with_both_orders
-from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.scores import own_panels
 from studies.dialdefer.templates import YES_FIRST
 
@@ -39,27 +38,18 @@ def calibrate(train: JudgedRun, test: JudgedRun, objective: str = DDS, *, is_poo
 
     is_pooled: one fit over all prompt variants of the train judge, for each of the test judge's, whatever they are.
 
-    Raises DataError when the two are of different variants, share an item or a prompt, or have no margins.
+    Raises DataError when the two share an item or a prompt, or have no margins.
     """
     fitted, applied = untreated_panels(train), untreated_panels(test)
     of_train, of_test = ([panel for panels in judge.values() for panel in panels] for judge in (fitted, applied))
     ids = [{(p.benchmark, p.dataset, item) for p in panels for item in p.item_ids} for panels in (of_train, of_test)]
     if shared := sorted(item for _, _, item in ids[0] & ids[1]):
         raise DataError(f"{named(shared)} been fitted on and would be scored; fit thresholds on the train split")
-    hashes = np.concatenate([p.hashes.ravel() for p in of_train])
-    same = [p.item_ids[i] for p in of_test for i in np.flatnonzero(np.isin(p.hashes, hashes[hashes != ""]).any(1))]
-    if same:
+    if same := sharing_a_prompt(train, test):
         raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
     if is_pooled:
-        return [each for name in applied for each in fit(of_train, objective, name)]
-    for variant in (name for name in fitted if name in applied):
-        fitted_factors = {replace(panel.factors, roles="") for panel in fitted[variant]}
-        forms = {panel.factors.answer_form for panel in fitted[variant]}
-        for panel in applied[variant]:  # r/AIO has a template of its own, and no train split
-            is_aio = panel.dataset in AIO_DATASETS and panel.factors.answer_form in forms
-            if replace(panel.factors, roles="") not in fitted_factors and not is_aio:
-                raise DataError(f"{panel.dataset}: has other prompts than thresholds are fitted on; sample both alike")
-    return [each for name in fitted if name in applied for each in fit(fitted[name], objective, name)]
+        return [threshold for name in applied for threshold in fit(of_train, objective, name)]
+    return [threshold for name in fitted if name in applied for threshold in fit(fitted[name], objective, name)]
 
 
 def untreated_panels(judge: JudgedRun) -> dict[str, list[Panel]]:
@@ -83,19 +73,6 @@ def fit(panels: Sequence[Panel], objective: str, variant: str = "") -> list[Fit]
     return fits_of({"c1": [*margins[C1]], "c2": [*margins[C2]]}, objective, variant, n_items)
 
 
-def calibrated_panels(untreated: Mapping[str, Sequence[Panel]], fits: Sequence[Fit]) -> list[Panel]:
-    """The panels of the variants that have thresholds, as these judge them, and both orders of them together."""
-    nats = thresholds(fits)
-    variants = dict.fromkeys(fit["variant"] for fit in fits)
-    return with_both_orders(
-        [
-            judged_above(panel, np.array([[nats["c1", variant], nats["c2", variant]]]))
-            for variant in variants
-            for panel in untreated.get(variant, ())
-        ]
-    )
-
-
 def judged_above(panel: Panel, limits: FloatArray) -> Panel:
     """The panel as thresholds judge it: margins less that of their framing, and the replies that these decide.
 
@@ -107,8 +84,14 @@ def judged_above(panel: Panel, limits: FloatArray) -> Panel:
 
 
 def with_thresholds(run: JudgedRun, fits: Sequence[Fit]) -> JudgedRun:
-    """The run's untreated prompts as thresholds judge them, in the variants that have some."""
-    return replace(run, panels=calibrated_panels(untreated_panels(run), fits))
+    """The run's untreated prompts as thresholds judge them, in the variants that have some; and both orders of them."""
+    nats, untreated = thresholds(fits), untreated_panels(run)
+    panels = [
+        judged_above(panel, np.array([[nats["c1", variant], nats["c2", variant]]]))
+        for variant in dict.fromkeys(fit["variant"] for fit in fits)
+        for panel in untreated.get(variant, ())
+    ]
+    return replace(run, panels=with_both_orders(panels))
 
 
 def under_rules(run: JudgedRun, options: Options, rules: Sequence[str] = RULES) -> dict[str, JudgedRun]:

@@ -1,6 +1,6 @@
 """How DialDefer's runs and files are scored, compared, reported and put on a scorecard; see eval.results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from studies.dialdefer.panels import BOTH_ORDERS, JudgedRun, judged, setting_pan
 from studies.dialdefer.quantities import claims_of
 from studies.dialdefer.scorecard import CARD, FIGURES
 from studies.dialdefer.tables import arm_words, counted_words, reading_words
-from studies.dialdefer.verdict_files import LAYOUT, load_external, misspelt
+from studies.dialdefer.verdict_files import LAYOUT, load_external
 
 READINGS = ["judge", "condition", "read", "share", "n"]
 MOST_JUDGES = 6  # in one figure of intervals
@@ -50,10 +50,10 @@ def read_files(options: Options) -> tuple[dict[str, JudgedRun], list[str], list[
 
 def scores_of(judges: Mapping[str, JudgedRun], options: Options) -> list[Score]:
     """See Evaluation; the judge of a score is its model, which its run's name tells from others."""
-    own, rows = options.of(DialDeferOptions), list[Score]()
+    study_options, rows = options.of(DialDeferOptions), list[Score]()
     for judge in judges.values():
-        is_both = options.verb == "score" and own.unparsed is None and judge.plan
-        denominators = [*DENOMINATORS.values()] if is_both else [own.denominator]
+        is_both = options.verb == "score" and study_options.unparsed is None and judge.plan
+        denominators = [*DENOMINATORS.values()] if is_both else [study_options.denominator]
         rows += scores.score_judge(judge, denominators, options.drawing)
     return rows
 
@@ -73,15 +73,15 @@ def check(judges: Mapping[str, JudgedRun]) -> None:
 
 
 # No change is of placebos, so runs may differ in them.
-judged_differences = partial(differences, mild=("dialdefer.prompts.placebos", "dialdefer.prompts.placebo_items"))
+judged_differences = partial(differences, stated_keys=("dialdefer.prompts.placebos", "dialdefer.prompts.placebo_items"))
 
 
 def differences_beside(base: SampledRun, after: SampledRun) -> list[Difference]:
     """In what two models differ of which neither was made from the other: each has its own chat template and may need
     an engine of its own, and what follows from that is not serious."""
-    every, own = judged_differences(base, after), set(rendering_differences(base, after))
-    own |= {d for d in every if d.what.startswith(("engine.", "model."))}
-    return [replace(difference, serious=False) if difference in own else difference for difference in every]
+    differing, rendering = judged_differences(base, after), set(rendering_differences(base, after))
+    rendering |= {d for d in differing if d.what.startswith(("engine.", "model."))}
+    return [replace(difference, serious=False) if difference in rendering else difference for difference in differing]
 
 
 def facts(results: Results) -> dict[str, Any]:
@@ -92,19 +92,19 @@ def facts(results: Results) -> dict[str, Any]:
     )
     lines, moves, drawing = list[dict[str, Any]](), main_changes(results), results.options.drawing
     for row in mains:
-        both, other = in_orders(row, frame)
-        orders, judge = [row, *filter(None, [both and other])], judge_of(results, row)
+        in_both, swapped = in_orders(row, frame)
+        orders, judge = [row, *filter(None, [in_both and swapped])], judge_of(results, row)
         templates = judge.config["dialdefer"]["prompts"].get("placebos", ()) if judge.plan else None
         of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
         lines.append(
             {
                 "row": row,
-                "both": both,
-                "mean": {name: mean_or_none([getattr(it, name) for it in orders]) for name in OVER_ORDERS},
+                "both": in_both,
+                "mean": {name: mean_or_none([getattr(of_order, name) for of_order in orders]) for name in OVER_ORDERS},
                 "asked_both": of_arm.deference_pp.notna().any(),
-                "answer": answer_of(judge.panels, row, both, orders, frame, drawing, templates),
-                "move": moves.get((f"{row.model} ({row.run})", bool(both))),
-                **dds_over_orders(row, both),
+                "answer": answer_of(judge.panels, row, in_both, orders, frame, drawing, templates),
+                "move": moves.get((f"{row.model} ({row.run})", bool(in_both))),
+                **dds_over_orders(row, in_both),
             }
         )
     answers = in_one_family({str(i): line["answer"] for i, line in enumerate(lines)})
@@ -159,13 +159,9 @@ def plots_of(results: Results) -> list[Any]:
 
     frame: pd.DataFrame = results.facts["frame"]
     rows = tables.by_shift(tables.with_orders(scores.shown(frame[frame.is_headline & one_denominator(frame)]), frame))
-    of = "deference" if rows.deference_pp.notna().any() else "dds"
-    title = "DDS by dataset, mean of both answer orders" if of == "deference" else "DDS by dataset"
-    accepts = [
-        {"label": line["row"].judge, "series": series, "value": value, **ends}
-        for line in results.facts["lines"]
-        for series, value, ends in acceptance_marks(line)
-    ]
+    measure = "deference" if rows.deference_pp.notna().any() else "dds"
+    title = "DDS by dataset, mean of both answer orders" if measure == "deference" else "DDS by dataset"
+    accepts = [mark for line in results.facts["lines"] for mark in acceptance_marks(line)]
     heading = "Claims accepted, as a statement and from a speaker"
     if all(line["both"] for line in results.facts["lines"]):
         heading += " (mean of both answer orders)"
@@ -174,12 +170,12 @@ def plots_of(results: Results) -> list[Any]:
         [interval_plot("answer", heading, pd.DataFrame(accepts), x_label, zero=None, is_joined=True)] if accepts else []
     )
     if rows.judge.nunique() <= MOST_JUDGES:
-        ends = {f"{of}{key}_pp": end for end, key in ENDS.items()}
-        marks = rows.rename(columns={"dataset": "label", "judge": "series", **ends})
+        columns = {f"{measure}{key}_pp": end for end, key in ENDS.items()}
+        marks = rows.rename(columns={"dataset": "label", "judge": "series", **columns})
         answers = {line["row"].judge: line["answer"] for line in results.facts["lines"]}
         marks = with_floors(marks, answers, "dds", zip(rows.judge, rows.dataset, strict=True))
-        known = marks.dropna(subset="value")
-        plots += [] if known.empty else [interval_plot("dds", title, known, SIGNS)]
+        drawn = marks.dropna(subset="value")
+        plots += [] if drawn.empty else [interval_plot("dds", title, drawn, SIGNS)]
     denominator = results.options.of(DialDeferOptions).denominator
     claims = {
         name: [
@@ -192,10 +188,8 @@ def plots_of(results: Results) -> list[Any]:
 
 
 def warnings_of(results: Results) -> list[str]:
-    """What to know of the runs' answers, and of names."""
-    of_runs = [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
-    names = dict.fromkeys(panel.dataset for judge in results.judges.values() for panel in judge.panels)
-    return [*of_runs, *misspelt(names)]
+    """What to know of the runs' answers."""
+    return [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
 
 
 def left_out(results: Results) -> list[str]:
@@ -218,11 +212,14 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
 
 def unparsed_of(judge: JudgedRun) -> dict[str, float]:
     """Condition → % of its replies."""
-    asked = [panel.replies for panel in judge.panels if not panel.orders]
-    counts = np.array([[(each == UNPARSED).sum(axis=(0, 2)), (each > ERROR).sum(axis=(0, 2))] for each in asked]).sum(
-        axis=0
-    )
-    return {str(condition): 100 * n / max(1, of) for condition, n, of in zip(CONDITIONS, *counts.tolist(), strict=True)}
+    replies = [panel.replies for panel in judge.panels if not panel.orders]
+    counts = np.array(
+        [[(codes == UNPARSED).sum(axis=(0, 2)), (codes > ERROR).sum(axis=(0, 2))] for codes in replies]
+    ).sum(axis=0)
+    return {
+        str(condition): 100 * n / max(1, n_replies)
+        for condition, n, n_replies in zip(CONDITIONS, *counts.tolist(), strict=True)
+    }
 
 
 def runs_of(results: Results) -> dict[str, JudgedRun]:
@@ -249,8 +246,8 @@ def report_tables(results: Results) -> list[TableSpec]:
         for name, judge in {} if results.is_before_after and results.change_rows else judges.items():
             of_models.setdefault(first_model(judge.config, judge.path) if judge.plan else name, name)
         if len(of_models) > 1:
-            agreed = items.agreement([*of_models.values()], flips)
-            made += items.agreement_tables(agreed) if len(agreed.flipped) else []
+            counts, note = items.agreement([*of_models.values()], flips)
+            made += items.agreement_tables([*of_models.values()], counts, note) if counts["items"]["total"] else []
         strata = items.alignments(judges, **options)
         made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
     return made
@@ -278,15 +275,16 @@ def kind_of(given: Answer) -> str:
 
 def judge_of(results: Results, row: Row) -> JudgedRun:
     """A row's judge."""
-    return next(judge for judge in results.judges.values() if (judge.name, judge.judge) == (row.run, row.model))
+    judges: Mapping[str, JudgedRun] = results.judges
+    return next(judge for judge in judges.values() if (judge.name, judge.judge) == (row.run, row.model))
 
 
 def in_orders(row: Row, frame: pd.DataFrame) -> tuple[Row | None, Row | None]:
     """(over both answer orders, with the other one): the rows of a frame that are of the same prompts as another."""
     keys = ("run", "model", "arm", "roles", "c1_source", "datasets", "denominator", "template", "speaker1", "speaker2")
-    alike = [it for it in scores.records(frame) if all(getattr(it, key) == getattr(row, key) for key in keys)]
-    both = next((it for it in alike if it.deference_pp is not None), None)
-    return both, next((it for it in alike if it.answer_order not in (row.answer_order, BOTH_ORDERS)), None)
+    alike = [peer for peer in scores.records(frame) if all(getattr(peer, key) == getattr(row, key) for key in keys)]
+    in_both = next((peer for peer in alike if peer.deference_pp is not None), None)
+    return in_both, next((peer for peer in alike if peer.answer_order not in (row.answer_order, BOTH_ORDERS)), None)
 
 
 def dds_over_orders(row: Row, both: Row | None) -> dict[str, float | None]:
@@ -295,15 +293,16 @@ def dds_over_orders(row: Row, both: Row | None) -> dict[str, float | None]:
     return {end: getattr(main, f"{measure}{key}_pp") for end, key in ENDS.items()}
 
 
-def acceptance_marks(line: Mapping[str, Any]) -> Iterator[tuple[str, float, dict[str, float | None]]]:
-    """(framing, % of claims accepted, interval) of a line of the facts; the rise is half of DDS, as is its interval."""
-    rates = [line["mean"][f"accept_rate_{framing}"] for framing in ("c1", "c2")]
-    if None not in rates:
-        c1, c2 = (100 * rate for rate in rates)
-        yield "as a statement", c1, {"low": None, "high": None}
-        known = None not in (line["value"], line["low"], line["high"])
-        ends = {end: c2 + (line[end] - line["value"]) / 2 if known else None for end in ("low", "high")}
-        yield "from a speaker", c2, ends
+def acceptance_marks(line: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """% of claims accepted in each framing of a line of the facts; the rise is half of DDS, as is its interval."""
+    c1, c2 = (line["mean"][f"accept_rate_{framing}"] for framing in ("c1", "c2"))
+    if c1 is None or c2 is None:
+        return []
+    has_interval = None not in (line["value"], line["low"], line["high"])
+    limits = {end: 100 * c2 + (line[end] - line["value"]) / 2 if has_interval else None for end in ("low", "high")}
+    statement = {"series": "as a statement", "value": 100 * c1, "low": None, "high": None}
+    marks = (statement, {"series": "from a speaker", "value": 100 * c2, **limits})
+    return [{"label": line["row"].judge, **mark} for mark in marks]
 
 
 def main_changes(results: Results) -> dict[tuple[str, bool], Any]:

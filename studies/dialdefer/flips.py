@@ -117,14 +117,16 @@ class Side:
             arms = ", ".join(dict.fromkeys(panel.factors.arm for panel in single))
             raise DataError(f"{run.judge}: no dataset was judged as {self.words} (arms: {arms})")
         # Of several samples the first that has the verdict gives the reason; margins have none.
-        self.replies: dict[tuple[str, int | None], str] = {}
-        for verdict in run.verdicts if run.reading.mode == "reason" else ():
-            self.replies.setdefault((verdict.prompt.prompt_hash, verdict.choice), verdict.reply.text)
+        self.replies: dict[tuple[Any, ...], str] = {}
+        for v in run.verdicts if run.reading.mode == "reason" else ():
+            key = (v.prompt.dataset, v.prompt.item_id, v.condition, v.factors, v.choice)
+            self.replies.setdefault(key, v.reply.text)
 
     def flip_side(self, dataset: str, row: int, claim: int, choice: int) -> FlipSide:
         """The verdict on a claim of an item, with what was written for it."""
-        prompt_hash = str(self.panels[dataset].hashes[row, self.columns[claim]])
-        reason = measures.reasoning_in(self.replies.get((prompt_hash, choice), ""))
+        panel, condition = self.panels[dataset], measures.CONDITIONS[self.columns[claim]]
+        key = (dataset, panel.item_ids[row], condition, panel.factors, choice)
+        reason = measures.reasoning_in(self.replies.get(key, ""))
         # JSON can spell half surrogate pairs, which no file takes.
         reason = reason.encode("utf-8", "replace").decode()
         return FlipSide(put_as=self.words, accepts=choice == measures.ACCEPT, reason=reason)

@@ -1,7 +1,7 @@
 """Item by item: flips, agreement of judges (Tables 24 to 29, 33); r/AIO (Tables 4, 14, 16). See tables.yaml."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,23 +82,13 @@ def item_tables(items: pd.DataFrame) -> list[TableSpec]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Agreement:
-    """On which items several judges flip.
+def agreement(names: Sequence[str], items: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """In how many of some judges items flip, over the items that all of them answered, and what was left out.
 
-    flipped: (dataset, item) × judge, over the items that all judges answered.
-    counts: a row for each dataset and "total": items, all, none, some (that flip in so many judges), agreement (% on
-    which all do the same), by_chance (items that would flip in all if judges flipped independently at their rates).
-    note: what counts as a flip, and what was left out.
+    items: their item_frame. A row for each dataset and "total": items, all, none, some (that flip in so many judges),
+    agreement (% on which all do the same), by_chance (items that would flip in all if judges flipped independently at
+    their rates).
     """
-
-    flipped: pd.DataFrame
-    counts: pd.DataFrame
-    note: str
-
-
-def agreement(names: Sequence[str], items: pd.DataFrame) -> Agreement:
-    """In how many of some judges items flip, over the items that all of them answered; items: their item_frame."""
     wide = items.pivot(index=["dataset", "item"], columns="judge", values="flipped").reindex(columns=[*names])
     flipped = wide.dropna().astype(bool).reindex(items.dataset.unique(), level="dataset")
     n_judges, total = flipped.sum(axis=1), len(names)
@@ -111,12 +101,12 @@ def agreement(names: Sequence[str], items: pd.DataFrame) -> Agreement:
     note = f"Judges: {', '.join(names)}. An item flips in a judge if it flips in either direction."
     if n_others := len(wide) - len(flipped):
         note += f" Left out: {n_others} items that some judge was not asked, or that its engine failed to answer."
-    return Agreement(flipped=flipped, counts=counts, note=note)
+    return counts, note
 
 
-def agreement_tables(agreed: Agreement) -> list[TableSpec]:
-    """Table 27, which has the columns of Table 24, and Table 33."""
-    total, names = agreed.counts.loc["total"], list(agreed.flipped.columns)
+def agreement_tables(names: Sequence[str], counts: pd.DataFrame, note: str) -> list[TableSpec]:
+    """Table 27, which has the columns of Table 24, and Table 33, of what `agreement` gives."""
+    total = counts.loc["total"]
     numbers = {
         "total items": total["items"],
         f"flip in all {len(names)} models": total["all"],
@@ -127,8 +117,8 @@ def agreement_tables(agreed: Agreement) -> list[TableSpec]:
     lines = pd.DataFrame({"metric": list(numbers), "items": [int(n) for n in numbers.values()]})
     lines["share"] = (100 * lines["items"] / total["items"]).where(lines.index > 0)
     return [
-        table("table27_flip_agreement", agreed.counts.reset_index(names="dataset"), agreed=agreed.note),
-        table("table33_flip_agreement_total", lines, agreed=agreed.note, judges=", ".join(names)),
+        table("table27_flip_agreement", counts.reset_index(names="dataset"), agreed=note),
+        table("table33_flip_agreement_total", lines, agreed=note, judges=", ".join(names)),
     ]
 
 

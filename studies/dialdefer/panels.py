@@ -55,7 +55,6 @@ class Panel:
     clusters: tuple[str, ...]  # of each item: those of one cluster are resampled together
     replies: NDArray[np.int8]  # (n_items, 4, n_samples), codes of studies.dialdefer.measures
     margins: NDArray[np.float64]  # (n_items, 4, n_samples) in nats; NaN where there is none
-    hashes: NDArray[np.str_]  # (n_items, 4) prompt hashes, of what was asked in one order with own C1; "" where absent
     p_answer: tuple[float, float] = (math.nan, math.nan)  # P(1) + P(2) at the median prompt of C1 and of C2
     orders: "tuple[Panel, ...]" = ()  # of both answer orders together: each by itself, yes_first first
     fitted: float = 0.0  # see eval.estimates.estimate.Observed
@@ -93,7 +92,6 @@ class Panel:
             clusters=tuple(self.clusters[i] for i in rows),
             replies=self.replies[rows],
             margins=self.margins[rows],
-            hashes=self.hashes[rows],
             orders=tuple(order.at(rows) for order in self.orders),
         )
 
@@ -114,15 +112,14 @@ def panel_of(
     row_of = {item_id: row for row, item_id in enumerate(item_ids)}
     shape = (len(item_ids), len(CONDITIONS), 1 + max(v.reply.sample_index for v in verdicts))
     replies, margins = np.full(shape, ABSENT, dtype=np.int8), np.full(shape, np.nan)
-    hashes = np.full(shape[:2], "", dtype="<U16")
     codes = {NoVerdict.ERROR: ERROR, NoVerdict.TIE: TIE}
     for v in verdicts:
         place = row_of[v.prompt.item_id], CONDITIONS.index(v.condition), v.reply.sample_index
         replies[place] = codes.get(v.reason or NoVerdict.UNPARSED, UNPARSED) if v.choice is None else v.choice
         margins[place] = np.nan if v.margin is None else v.margin
-        hashes[place[:2]] = v.prompt.prompt_hash
-    read = [v for v in verdicts if v.margin is not None]
-    p_answers = [[answer_probability(v.reply) for v in read if v.condition.is_dialogue == f] for f in (False, True)]
+    margins_read = ((v.condition.is_dialogue, answer_probability(v.reply)) for v in verdicts if v.margin is not None)
+    known = [(is_dialogue, p) for is_dialogue, p in margins_read if p is not None]
+    p_answers = [[p for is_dialogue, p in known if is_dialogue == framing] for framing in (False, True)]
     return Panel(
         benchmark=benchmark,
         dataset=dataset,
@@ -131,7 +128,6 @@ def panel_of(
         clusters=tuple(clusters[dataset, item_id] for item_id in item_ids),
         replies=replies,
         margins=margins,
-        hashes=hashes,
         p_answer=(median(p_answers[0] or [math.nan]), median(p_answers[1] or [math.nan])),
     )
 

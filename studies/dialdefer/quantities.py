@@ -1,13 +1,13 @@
 """What is measured of panels: quantities over means of conditions, and what each item earned, alone and in pairs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from eval.estimates.changes import Paired, paired
-from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets
+from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets, Statistic
 from eval.estimates.resampling import FloatArray
 from eval.shift.agreement import MEASURES, UNCLEAR, Claims
 from studies.dialdefer.measures import (
@@ -31,6 +31,11 @@ from studies.dialdefer.measures import (
 from studies.dialdefer.panels import Panel, check_same_items, without_lost
 
 
+def points(name: str, statistic: Statistic, **more: Any) -> Measure:
+    """A measure in percentage points; more: further fields of Measure."""
+    return Measure(name=name, unit="pp", statistic=statistic, **more)
+
+
 def accuracy(name: str, *conditions: int) -> Measure:
     """The mean accuracy over some conditions, and over all settings whose four conditions stand behind each other."""
 
@@ -43,7 +48,7 @@ def accuracy(name: str, *conditions: int) -> Measure:
 
 def deference(name: str, over_datasets: OverDatasets = "mean") -> Measure:
     """DDS (equation 3); of margins, soft DDS."""
-    return Measure(name=name, unit="pp", statistic=dds_pp, over_datasets=over_datasets)
+    return points(name, dds_pp, over_datasets=over_datasets)
 
 
 def square(name: str, measure: Measure) -> Measure:
@@ -58,19 +63,25 @@ def square(name: str, measure: Measure) -> Measure:
 ACC, ACC_C1, ACC_C2 = accuracy("acc", *C1, *C2), accuracy("acc_c1", *C1), accuracy("acc_c2", *C2)
 BY_CONDITION = [accuracy(f"acc_{condition}", i) for i, condition in enumerate(CONDITIONS)]
 ACC_C1_TRUE = BY_CONDITION[C1_TRUE]
-DELTA_CORRECT = Measure(name="delta_correct", unit="pp", statistic=lambda means: deltas_pp(means)[..., 0])
-DELTA_INCORRECT = Measure(name="delta_incorrect", unit="pp", statistic=lambda means: deltas_pp(means)[..., 1])
-CHANGE_ACC = Measure(name="change_acc", unit="pp", statistic=lambda means: deltas_pp(means).mean(axis=-1))
+DELTA_CORRECT = points("delta_correct", lambda means: deltas_pp(means)[..., 0])
+DELTA_INCORRECT = points("delta_incorrect", lambda means: deltas_pp(means)[..., 1])
+CHANGE_ACC = points("change_acc", lambda means: deltas_pp(means.reshape(*means.shape[:-1], -1, 4)).mean(axis=(-1, -2)))
 # How many more than half of the claims are accepted in C1; an unparsed reply is on neither side.
-LEAN_C1 = Measure(name="lean_c1", unit="pp", statistic=lambda means: 50 * (means[..., C1_TRUE] - means[..., C1_FALSE]))
+LEAN_C1 = points("lean_c1", lambda means: 50 * (means[..., C1_TRUE] - means[..., C1_FALSE]))
 DDS, SOFT_DDS = deference("dds"), deference("soft_dds")
 
 SCORED = (*BY_CONDITION, ACC_C1, ACC_C2, DELTA_CORRECT, DELTA_INCORRECT)  # without an interval
 
 
 def by_order(means: FloatArray) -> FloatArray:
-    """DDS with the accepting answer first and with it second, (..., 2), for means of the four conditions in each."""
-    return np.stack([dds_pp(means[..., :4]), dds_pp(means[..., 4:])], axis=-1)
+    """DDS with the accepting answer first and with it second, (..., n_variants, 2), for means of the four conditions in
+    each, prompt variant by prompt variant."""
+    return dds_pp(means.reshape(*means.shape[:-1], -1, 2, len(CONDITIONS)))
+
+
+def each_d(means: FloatArray) -> FloatArray:
+    """DDS over both answer orders, (..., n_variants)."""
+    return np.asarray(by_order(means).mean(axis=-1))
 
 
 def scale_free_shift(means: FloatArray) -> FloatArray:
@@ -85,41 +96,15 @@ def scale_free_shift(means: FloatArray) -> FloatArray:
 
 
 # Over both answer orders: DDS(yes first) = deference + position, DDS(no first) = deference - position.
-DEFERENCE = Measure(name="deference", unit="pp", statistic=lambda means: by_order(means).mean(axis=-1))
-POSITION = Measure(name="position", unit="pp", statistic=lambda means: by_order(means) @ np.array([0.5, -0.5]))
-
-
-CHANGE_ACC_ORDERS = Measure(
-    name="change_acc_orders",
-    unit="pp",
-    statistic=lambda means: (deltas_pp(means[..., :4]) + deltas_pp(means[..., 4:])).mean(axis=-1) / 2,
+DEFERENCE = points("deference", lambda means: each_d(means).mean(axis=-1))
+POSITION = points("position", lambda means: (by_order(means) @ np.array([0.5, -0.5])).mean(axis=-1))
+CHANGE_ACC_ORDERS = replace(CHANGE_ACC, name="change_acc_orders")
+# Over prompt variants that were asked in both answer orders; see pair_of
+SQUARE_D = points(
+    "square_deference_wordings", lambda means: np.square(each_d(means)).mean(-1), is_square=True, core=each_d
 )
-
-
-def wordings_measure(name: str, unit: str, of_wordings: Callable[[FloatArray], FloatArray], **more: Any) -> Measure:
-    """A measure over prompt variants that were asked in both answer orders; see pair_of."""
-
-    def statistic(means: FloatArray) -> FloatArray:
-        return of_wordings(by_order(means.reshape(*means.shape[:-1], -1, 8)))
-
-    return Measure(name=name, unit=unit, statistic=statistic, **more)
-
-
-EACH_D = wordings_measure("deference_wordings", "pp", lambda dds: dds.mean(-1)).statistic
-WORDINGS = (  # of DDS by order, (..., n_wordings, 2)
-    wordings_measure(
-        "square_deference_wordings", "pp²", lambda dds: np.square(dds.mean(-1)).mean(-1), is_square=True, core=EACH_D
-    ),
-    wordings_measure(
-        "worst_deference_wordings",
-        "pp",
-        lambda dds: np.abs(dds.mean(-1)).max(-1),
-        is_linear=False,
-        core=EACH_D,
-        fold=np.max,
-    ),
-    wordings_measure("position_wordings", "pp", lambda dds: (dds @ np.array([0.5, -0.5])).mean(-1)),
-)
+WORST_D = points("worst_deference_wordings", lambda m: np.abs(each_d(m)).max(-1), is_linear=False, core=each_d)
+WORDINGS = (replace(SQUARE_D, unit="pp²"), replace(WORST_D, fold=np.max), replace(POSITION, name="position_wordings"))
 ACC_WORDINGS = [replace(measure, name=f"{measure.name}_wordings") for measure in (ACC, ACC_C1, ACC_C2)]  # also of one
 # In the judge's own deviations: the same whatever its margins are multiplied by, as training may do to them.
 SHIFT = Measure(name="shift", unit="SD", statistic=scale_free_shift, is_linear=False)
@@ -165,8 +150,8 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
 
         def side_of(panel: Panel, n_errors: int) -> Observed:
             earned, counted = columns(kind, panel, denominator)
-            facts = {"n_errors": n_errors, "fitted": panel.fitted}
-            return Observed(dataset=panel.dataset, units=panel.item_ids, earned=earned, counted=counted, **facts)
+            facts: dict[str, Any] = {"dataset": panel.dataset, "units": panel.item_ids, "fitted": panel.fitted}
+            return Observed(earned=earned, counted=counted, n_errors=n_errors, **facts)
 
         side = side_of(panel, n if kind == "verdicts" else 0)
         is_unparsed = any((each.replies == UNPARSED).any() for each in (panel, *panel.by_order))
@@ -240,4 +225,4 @@ def pair_of(
     check_same_items(f"{first[0].dataset}, arm {first[0].factors.arm}, before against after", first[0], second[0])
     sides = observed(kind, [*first, *second], denominator)
     joined = [beside(side) for side in (sides[: len(first)], sides[len(first) :]) if side]
-    return [paired(*joined, drawing)] if joined else []
+    return [paired(joined[0], joined[1], drawing)] if joined else []

@@ -39,7 +39,6 @@ from studies.dialdefer.quantities import (
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
-FEW_ITEMS = 20
 MUCH_PP = 10.0  # of a change of what is accepted in C1: then DDS has another starting point
 GUESSED = 50.0  # percent right
 ORDERS = (YES_FIRST, NO_FIRST)  # of panels.both_orders
@@ -57,16 +56,19 @@ OF_KIND = {  # see quantities.observed
 }
 
 
+Panels = Mapping[str, Panel]  # by dataset
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CardJudge:
     """A row's untreated prompts in one prompt variant, and what the base's figures are over."""
 
     kind: str
     name: str
-    own: Mapping[str, Panel]  # dataset → panel; lacks what has no C1
-    fixed: Mapping[str, Panel]  # the same with the base's C1
-    orders: Mapping[str, Panel]  # the same prompts in both answer orders, where they were asked
-    wordings: Sequence[Mapping[str, Panel]]  # every prompt variant that was asked in both answer orders
+    own: Panels  # lacks what has no C1
+    fixed: Panels  # the same with the base's C1
+    orders: Panels  # the same prompts in both answer orders, where they were asked
+    wordings: Sequence[Panels]  # every prompt variant that was asked in both answer orders
     unlikely: Sequence[str]  # datasets on which a seed of the arm hardly gives an answer
     average: str  # "bench_avg", another average's name, or the only dataset's
     datasets: Sequence[str]  # those of the average
@@ -192,18 +194,12 @@ def notes_of(judges: Mapping[str, CardJudge], options: Options) -> list[str]:
 
 
 def warnings_of(judges: Mapping[str, CardJudge], changes: Sequence[Change]) -> list[str]:
-    """Rows that nearly always give one answer on some dataset, that guess, that accept otherwise in C1, few items,
-    lost replies, over-corrections."""
+    """Lost replies, rows that guess or accept otherwise in C1, over-corrections."""
     warnings = []
     for name, judge in judges.items():
-        panels = judge.own or judge.fixed
-        rates = {dataset: measures.accept_rates(judge.replies(panel)) for dataset, panel in panels.items()}
-        if saturated := ", ".join(dataset for dataset in rates if measures.is_saturated(rates[dataset])):
-            warnings.append(f"{name}: nearly always gives one answer on {saturated}, so DDS says little")
-        n_lost = sum(int((panel.replies == measures.ERROR).sum()) for panel in panels.values())
+        panels = (judge.own or judge.fixed).values()
+        n_lost = sum(int((panel.replies == measures.ERROR).sum()) for panel in panels)
         warnings += [f"{name}: the engine failed on {n_lost:,} replies; their items are left out"] if n_lost else []
-    few = {d: len(p.item_ids) for d, p in judges[BASE].own.items() if len(p.item_ids) < FEW_ITEMS}
-    warnings += [f"few items: {', '.join(f'{d} has {n}' for d, n in few.items())}"] if few else []
     of_base = [change for change in changes if change.first == BASE]
     right = {name: c for c in of_base if c.measure == ACC.name for name in (BASE, c.second)}
     levels = {name: change.before if name == BASE else change.after for name, change in right.items()}
@@ -268,40 +264,39 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
     """The changes from one row to another."""
     denominator = str(compared.setting["denominator"])
     over = [d for d in ours.datasets if d in ours.averaged and d in theirs.averaged] or list(ours.datasets)
-    names = [d for d in ours.fixed if d in ours.datasets or d in AIO_DATASETS]
-    shared = {  # source of C1 → dataset → both sides; C2 is the same with both sources
-        source: {name: (before[name], after[name]) for name in names if name in before and name in after}
-        for source, before, after in ((scores.FIXED, ours.fixed, theirs.fixed), (scores.OWN, ours.own, theirs.own))
-    }
+
+    def paired(kind: str, before: Panels, after: Panels, names: Sequence[str]) -> dict[str, list[Paired]]:
+        """Dataset → the pair of both sides, of those that both have."""
+        sides = [(name, before[name], after[name]) for name in names if name in before and name in after]
+        return {name: pair_of(kind, [first], [second], denominator, drawing) for name, first, second in sides}
 
     def mean(some: Iterable[Measure], pairs: Mapping[str, Sequence[Paired]]) -> Iterator[Change]:
         """Measures over those of the average's datasets that both rows have."""
         if parts := [pair for dataset in over for pair in pairs.get(dataset, ())]:
             yield from (change_in(measure, parts, compared, ours.average) for measure in some)
 
-    for source, panels in shared.items():
-        pairs = {name: pair_of("verdicts", [a], [b], denominator, drawing) for name, (a, b) in panels.items()}
+    names = [d for d in ours.fixed if d in ours.datasets or d in AIO_DATASETS]
+    fixed = paired("verdicts", ours.fixed, theirs.fixed, names)
+    own = paired("verdicts", ours.own, theirs.own, names)
+    for source, pairs in ((scores.FIXED, fixed), (scores.OWN, own)):
         dds = deference(f"dds_{source}")
-        # Accuracy over both framings and in C1 is about a checkpoint's own C1 alone.
-        is_last = source == scores.OWN or not any(d in shared[scores.OWN] for d in over)
-        yield from mean([ACC, ACC_C1, LEAN_C1] * (source == scores.OWN) + [ACC_C2] * is_last, pairs)
-        squared = square(f"mean_square_dds_{source}", dds)
-        yield from mean([deference(f"mean_abs_dds_{source}", FOLDED), squared, dds], pairs)
+        yield from mean(
+            [deference(f"mean_abs_dds_{source}", FOLDED), square(f"mean_square_dds_{source}", dds), dds], pairs
+        )
         yield from (change_in(dds, pair, compared, name) for name, pair in pairs.items())
-    averaged = {name: shared[scores.OWN][name] for name in over if name in shared[scores.OWN]}
+    averaged = [name for name in over if name in own]
+    yield from mean([ACC_C2], own if averaged else fixed)  # C2 is the same with both sources
     if not averaged:
         return
-    alike = change_in(ACC_C2, [pair for name in averaged for pair in pairs[name]], compared, ours.average)
-    yield from scores.acceptance(alike, list(averaged.values()))
+    yield from mean([ACC, ACC_C1, LEAN_C1], own)  # about a checkpoint's own C1 alone
+    alike = change_in(ACC_C2, [pair for name in averaged for pair in own[name]], compared, ours.average)
+    yield from scores.acceptance(alike, [(ours.own[name], theirs.own[name]) for name in averaged])
     for kind, of_kind in OF_KIND.items():
-        sides: Mapping[str, tuple[Panel | None, Panel | None]] = averaged
-        if kind == "orders":
-            sides = {name: (ours.orders.get(name), theirs.orders.get(name)) for name in averaged}
-        further = {d: pair_of(kind, [a], [b], denominator, drawing) for d, (a, b) in sides.items() if a and b}
-        if sum(map(len, further.values())) == len(averaged):
+        sides = (ours.orders, theirs.orders) if kind == "orders" else (ours.own, theirs.own)
+        further = paired(kind, *sides, averaged)
+        if all(further.get(name) for name in averaged):
             yield from mean(of_kind, further)
-    in_all: dict[str, list[Paired]] = {}
-    has_several = True  # prompt variants, the same on both sides; accuracy is over those that both have
+    in_all, has_several = dict[str, list[Paired]](), True  # prompt variants, the same on both sides
     for name in averaged:
         first, second = ([panels[name] for panels in row.wordings if name in panels] for row in (ours, theirs))
         both = [(a, b) for a in first for b in second if a.factors == b.factors]

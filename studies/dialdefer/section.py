@@ -166,7 +166,6 @@ def planned_units(section: "DialDeferSection", answer_form: str, *, statement_fi
     What two variants have in common is planned once where it is the same prompt in every factor (r/AIO under another
     benchmark template), and once for each where it is only the same text (C1 under other speaker labels): then both
     share a hash, so it is asked once and counts for both.
-    Raises ConfigError when a variant asks nothing of its own.
     """
     items, prompts = load_items(section.benchmarks), section.prompts
     statements = [condition for condition in prompts.conditions if not condition.is_dialogue]
@@ -174,27 +173,18 @@ def planned_units(section: "DialDeferSection", answer_form: str, *, statement_fi
     with_placebos = [*variants, *((variant, statements) for variant in placebo_variants(prompts))]
     few = first_of_each([(item.item_id, item.dataset) for item in items], prompts.placebo_items)
 
-    def prompts_of(item: Item) -> list[tuple[Prompt, int | None]]:
-        """An item's prompts, each once, and the number of the variant that is the first to ask it."""
-        planned: dict[tuple[str, object], tuple[Prompt, int | None]] = {}
+    def prompts_of(item: Item) -> tuple[Prompt, ...]:
+        """An item's prompts, each once."""
+        planned: dict[tuple[str, object], Prompt] = {}
         for variant, conditions in with_placebos if item.item_id in few else variants:
             if variant.datasets is None or item.dataset in variant.datasets:
                 for condition in conditions:
                     prompt = render(item, condition, answer_form=answer_form, **variant.settings)
-                    planned.setdefault((prompt.condition, prompt.factors), (prompt, variant.number))
-        return list(planned.values())
+                    planned.setdefault((prompt.condition, prompt.factors), prompt)
+        return tuple(planned.values())
 
-    of_datasets = {item.dataset: item for item in items}  # one of each is asked as the others are
-    used = {number for item in of_datasets.values() for _, number in prompts_of(item)}
-    for number in range(len(section.prompts.variants)):
-        if number not in used:
-            raise ConfigError(
-                f"dialdefer.prompts.variants[{number}]: asks nothing that is not asked already; take it out. Roles are "
-                f"for r/AIO only, which has one template; the run samples {', '.join(of_datasets)}"
-            )
     kind = StatementFirst if statement_first else OneRound
-    units = LazyUnits(items, lambda item: kind(item.item_id, tuple(prompt for prompt, _ in prompts_of(item))))
-    return Units(units, item_set_hash(items))
+    return Units(LazyUnits(items, lambda item: kind(item.item_id, prompts_of(item))), item_set_hash(items))
 
 
 class DialDeferSection(StudySection):

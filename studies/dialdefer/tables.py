@@ -103,17 +103,11 @@ def score_tables(frame: pd.DataFrame, lines: Sequence[Any]) -> list[TableSpec]:
     is_repeat = ~is_first & (rows.groupby(["run", "judge"])["n_unparsed"].transform("sum") == 0)
     settings = rows[~(rows.is_headline & is_first) & ~is_repeat]
     settings = headline_rows(settings, ["judge", "setting", "c1_source", "denominator"]) if len(settings) else settings
-    constant = [name for name in ("c1_source", "denominator") if not {*settings[name]} - {*main[name][:1]}]
-    sources = "own C1: both framings from this arm; fixed C1: statements from the untreated arm, as published."
     return [
         judge_table(lines),
         table("dialdefer_scores", parsed_alone(main), reading=reading_note(main)),
         table("dialdefer_agreement", main),
-        table(
-            "dialdefer_settings",
-            parsed_alone(settings).assign(**dict.fromkeys(constant)),
-            sources="" if len(constant) == 2 else sources,
-        ),
+        table("dialdefer_settings", parsed_alone(settings)),
     ]
 
 
@@ -201,11 +195,9 @@ def reading_note(rows: pd.DataFrame) -> str:
 
 
 def domains(frame: pd.DataFrame) -> pd.DataFrame:
-    """Each judge's main rows: datasets by falling DDS, unknown ones last, then averages."""
-    rows = shown(frame[frame.is_main])
-    keys = rows.assign(place=pd.factorize(rows.judge)[0], falling=-rows.dds_pp.where(rows.is_dataset))
-    keys = keys.sort_values(["place", "is_average", "falling"], kind="stable", na_position="last")
-    return rows.loc[keys.index].assign(saturated=rows.saturated.map(YES))
+    """Each judge's main rows, as by_shift has them."""
+    rows = by_shift(shown(frame[frame.is_main]))
+    return rows.assign(saturated=rows.saturated.map(YES))
 
 
 def domain_table(frame: pd.DataFrame) -> TableSpec:

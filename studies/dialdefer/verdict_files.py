@@ -1,7 +1,6 @@
 """Verdicts from anywhere: files → judges with panels → scores. A million rows never become a million objects."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,16 +50,6 @@ DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLI
 def dataset_named(text: str) -> str:
     """A known dataset in any spelling, or one of the user's own by its name."""
     return DATASET_OF.get(squeezed(text)) or one_line(text)
-
-
-def misspelt(datasets: Iterable[str]) -> list[str]:
-    """A warning for each of the user's datasets whose name is nearly a known one."""
-    near = {name: get_close_matches(squeezed(name), DATASET_OF, 1, 0.8) for name in datasets if name not in DATASETS}
-    return [
-        f"dataset '{name}' is taken for one of your own; if you mean {DATASET_OF[near_names[0]]}, correct the name"
-        for name, near_names in near.items()
-        if near_names
-    ]
 
 
 LAYOUT = Layout(
@@ -227,7 +216,6 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
         clusters=tuple(clusters),
         replies=replies,
         margins=np.broadcast_to(np.nan, shape),  # takes no memory: nobody has given any
-        hashes=np.broadcast_to(np.array("", dtype="<U16"), shape[:2]),
     )
 
 

@@ -329,7 +329,7 @@ class FramedUnit:
 
     def label(self, case: str) -> str | None:
         """The right answer's name. Raises DataError for a value of the label's column that is not an answer."""
-        fixed = self.section.cases.get(case, {}).get("label")
+        fixed: str | None = self.section.cases.get(case, {}).get("label")
         if fixed in self.answers:
             return fixed
         key = self.section.correct or (self.section.columns.label if fixed is None else fixed)

@@ -102,7 +102,7 @@ def facts(results: Results) -> dict[str, Any]:
     answers = in_one_family({name: of["answer"] for name, of in judges.items()})
     judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
-    return {"of": judges, "everything": ALL, **limits}
+    return {"of": judges, "everything": ALL, "every": EVERY, "many_unparsed": MANY_UNPARSED, **limits}
 
 
 def write_items(results: Results, folder: Path) -> list[Path]:
@@ -337,12 +337,10 @@ def is_beyond(row: Any) -> bool:
 
 
 def said_of(results: Results, judge: str) -> dict[str, Any]:
-    """What the template says of a judge: its level in the baseline, the answer, what to doubt."""
+    """What the template says of a judge: the rows of a measure by framing, the answer, what to doubt."""
     run: FramedRun = results.judges[judge]
     rows = partial(rows_of, results, judge)
-    base, pulls, unread = run.section.baseline, rows("pull"), rows("unread")
-    is_saturated, first = most_common(run) >= SATURATED, rows("first").get(base)
-    is_one_place = first is not None and max(first.value, 100 - first.value) >= SATURATED
+    is_saturated, first = most_common(run) >= SATURATED, rows("first").get(run.section.baseline)
     framings = [name for name in rows("shift") if name in run.section.framings]
     changed = [row for name, row in (rows("net_changed") or rows("changed")).items() if name in framings]
     hidden = [unrankable(run)] if unrankable(run) else []
@@ -350,31 +348,21 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         hidden.append("some framing shares no parsed item with the baseline")
     if any(not row.high < LITTLE for row in changed):
         hidden.append("answers change, if not in one direction")
-    given = answer(shifts_of(run, judge, known_scores(results), results.options.drawing), (), hidden)
     placebos = [
         row for m in ("shift", "right_shift") for row in rows(m).values() if row.framing not in run.section.framings
     ]
     return {
         "run": run,
-        "base": base,
-        "level": rows("value").get(base),
+        "rows": rows,
         "digits": digits_of(run),
-        "right": rows("right").get(base),
-        "consistent": rows("consistent").get(base),
-        **{measure.name: rows(measure.name).get(EVERY) for measure in MEASURES},
         "what": value_words(run),
-        "answer": given,
-        "pull": pulls,
+        "answer": answer(shifts_of(run, judge, known_scores(results), results.options.drawing), (), hidden),
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
-        "pulls": [row for name, row in pulls.items() if name in framings and is_beyond(row)],
-        "n_items": len(run.clusters),
+        "pulls": [row for name, row in rows("pull").items() if name in framings and is_beyond(row)],
         "is_clustered": is_clustered(run),
-        "unread": {name: row.value for name, row in unread.items() if row.value >= MANY_UNPARSED},
         "is_saturated": is_saturated,
-        "is_one_place": is_one_place,
-        "first": first,
-        "doubts": run.doubts,
+        "is_one_place": first is not None and max(first.value, 100 - first.value) >= SATURATED,
         "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
 

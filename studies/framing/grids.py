@@ -19,7 +19,6 @@ from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
 from studies.framing.asking import GIVEN
 from studies.framing.replies import CHOSEN, ERROR, TIE, Choice, choice_in
-from studies.framing.rows import are_families
 from studies.framing.section import FramingSection
 
 TIED = 1e-9  # two shares that differ by less are a tie
@@ -166,19 +165,9 @@ class FramedRun(FinishedRun):
         return np.array([1.0, *[0.0] * (len(self.answers) - 1)])
 
     @cached_property
-    def clustered_plan(self) -> Sequence[PlannedPrompt]:
-        """The plan with clusters; those of a plan from before there were some are as section.rows has them."""
-        if self.section.columns.cluster or any(prompt.cluster for prompt in self.plan):
-            return self.plan
-        groups = {(prompt.dataset, prompt.item_id): dict(prompt.factors)["group"] for prompt in self.plan}
-        if not are_families([*groups.values()]):
-            return self.plan
-        return [replace(prompt, cluster=groups[prompt.dataset, prompt.item_id]) for prompt in self.plan]
-
-    @cached_property
     def clusters(self) -> dict[tuple[str, str], str]:
         """(dataset, item) → its cluster."""
-        return clusters_of(self.clustered_plan)
+        return clusters_of(self.plan)
 
     @cached_property
     def grids(self) -> Mapping[str, Grid]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from eval.calibration import ACCEPTANCE, DDS, Fit, check_alike, fits_of, thresholds, write_fits
+from eval.calibration import ACCEPTANCE, DDS, Fit, check_alike, fits_of, sharing_a_prompt, thresholds, write_fits
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
 from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES, THRESHOLD, Folded, folds_of, thresholds_by_fold
@@ -89,8 +89,7 @@ def shared(train: FramedRun, test: FramedRun, is_pooled: bool) -> list[str]:
 
     is_pooled: words may differ, so the items are read again, and held against each other as the baseline shows them.
     """
-    hashes = {prompt.prompt_hash for prompt in train.plan}
-    same = dict.fromkeys(prompt.item_id for prompt in test.plan if prompt.prompt_hash in hashes)
+    same = dict.fromkeys(sharing_a_prompt(train, test))
     if is_pooled:
         study, baseline = train.section.study_texts(train.verdict), train.section.baseline
         fitted = {FramedUnit(row, study).baseline_text(baseline) for row in train.section.rows}
@@ -142,7 +141,7 @@ def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:
 
 def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:
     """Grids under a threshold for each framing and order, fitted on the items of other folds."""
-    fold_of = folds_of(run.clustered_plan)
+    fold_of = folds_of(run.plan)
     folds = {name: np.array([fold_of[name, item] for item in grid.items]) for name, grid in grids.items()}
     by_fold = np.stack(
         [

@@ -24,6 +24,7 @@ from studies.narrator.replies import STATES
 DETECTION: Task = "detection"
 PERSPECTIVES: tuple[Perspective, ...] = ("neutral", "attacker", "non_attacker")
 ALL, SEEN, UNSEEN = "all", "attacker seen", "attacker unseen"
+ANSWERED = "answered under every narrator"  # where some were not: what is left when each is compared with itself
 SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspective", "is_detected")
 FEWEST_CONVERSATIONS = 10  # a number of speakers with fewer leaves Figure 3
 
@@ -167,6 +168,17 @@ def called_me(neutral: Judgment, variant: Judgment) -> str:
     return name
 
 
+def fully_answered(judgments: Sequence[Judgment], denominator: Denominator) -> list[Judgment]:
+    """The judgments of units whose M is known under every perspective that was asked."""
+    answered_units = defaultdict[str, set[str]](set)
+    for judgment in judgments:
+        if not math.isnan(judgment.target_weight(denominator)):
+            answered_units[judgment.condition].add(judgment.unit)
+    perspectives = {judgment.condition for judgment in judgments}
+    kept = set.intersection(*(answered_units[perspective] for perspective in perspectives))
+    return [judgment for judgment in judgments if judgment.unit in kept]
+
+
 def outcome(judgment: Judgment) -> Outcome:
     """What a prompt's one answer is: correct where most replies name the annotated attacker, or say Yes."""
     if len(judgment.leaders) == 1:
@@ -308,8 +320,9 @@ class Levels:
 def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
     """M by perspective, Δ_att, Δ_non-att, PR and FAR of every setting (narrator paper, section 3.7), and Δ_FAR (ours).
 
-    Over all conversations; by number of speakers (Figure 3), sizes with few conversations among them; and where the
-    hidden attack is all that some attackers say, with those apart.
+    Over all conversations; by number of speakers (Figure 3), sizes with few conversations among them; where the hidden
+    attack is all that some attackers say, with those apart; and where some were not answered under every narrator, over
+    the others, since a conversation that lacks one side makes a difference of its own.
     """
     for setting, members in by_setting(judgments).items():
         groups = defaultdict[tuple[str, int | None], list[Judgment]](list, {(ALL, None): members})
@@ -318,6 +331,8 @@ def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator
         for judgment in members:
             n = judgment.factors.n_speakers
             groups[f"{n} speakers", n].append(judgment)
+        if 0 < len(answered := fully_answered(members, d.denominator)) < len(members):
+            groups[ANSWERED, None] = answered
         for (group, size), of_group in groups.items():
             yield {**setting._asdict(), "group": group, "n_speakers": size}, effect(setting, of_group, d)
 

@@ -10,7 +10,7 @@ import pandas as pd
 from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows, yaml_tables
 from eval.results import Results, changes_table
 from studies.narrator.judged_runs import POOLED, NarratorRun
-from studies.narrator.measures import ALL, DETECTION, PERSPECTIVES, Levels, main_order
+from studies.narrator.measures import ALL, ANSWERED, DETECTION, PERSPECTIVES, Levels, main_order
 from studies.narrator.replies import STATES
 
 FORMS: Mapping[str, Any] = yaml_tables(Path(__file__).with_name("tables.yaml"))
@@ -52,7 +52,7 @@ def narrator_tables(results: Results) -> list[TableSpec]:
     everywhere = scores[is_whole & (scores["group"] == ALL)]
     flips = scores[is_whole & is_main_judge]
     flips = flips[flips["measure"].isin(["n_conversations", "pr", "far", "delta_far", "corruption", *FLIPS])]
-    flips = flips[(flips["group"] == ALL) | (flips["option_order"] == levels.order)]
+    flips = flips[flips["group"].isin([ALL, ANSWERED]) | (flips["option_order"] == levels.order)]
     table_2 = everywhere[everywhere["measure"].isin(TABLE_2) & everywhere["judge"].isin(levels.shown)]
     table_3 = pivoted(results, "narrator_table3", marked(everywhere[everywhere["measure"].isin(TABLE_3)]))
     return [

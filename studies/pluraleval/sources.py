@@ -3,7 +3,6 @@
 pocket-threads, from pocket_threads.yaml, are ours: their opinions, stances and votes are known.
 """
 
-import hashlib
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal, Self
@@ -14,7 +13,6 @@ from evenhand.built_folder import file_hash, read_rows
 from evenhand.config import Closed
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
-from evenhand.records import normalised
 from evenhand.study import drawn
 from studies.pluraleval.records import ReferenceSet, Thread
 
@@ -22,7 +20,6 @@ POCKET: Literal["pocket-threads"] = "pocket-threads"
 WILDSCOPE = "wildscope"
 THREADS = (WILDSCOPE, "threads.jsonl")  # NAME of `evenhand build NAME`, and the file that it writes
 REFERENCES = ("references", "references.jsonl")
-TEST_PART = 3  # one post in so many is held out for testing
 THREAD, REFERENCE_SET = TypeAdapter(Thread), TypeAdapter(ReferenceSet)
 
 
@@ -70,8 +67,6 @@ class ReferenceSpec(OwnOrBuilt):
 
     dataset: Literal["pocket-threads", "built"] = "built"  # pocket-threads: those known of our own threads
     root: Path | None = None  # what `evenhand build references` made; null for `pocket-threads`
-    # train, test: the threads that side_of puts there; "all" is not written down, so that a run keeps its name
-    split: Literal["all", "train", "test"] = Field(default="all", exclude_if=lambda split: split == "all")
 
     built: ClassVar[tuple[str, str]] = REFERENCES
 
@@ -89,26 +84,10 @@ def load_threads(spec: ThreadSpec) -> list[Thread]:
 
 
 def load_references(spec: ReferenceSpec) -> list[ReferenceSet]:
-    """The reference sets in the folder's order. Raises DataError for none."""
-    built = pocket_references() if spec.root is None else built_references(spec.root)
-    of_split = [references for references in built if spec.split in ("all", side_of(references))]
-    if not of_split:
-        raise DataError(
-            f"{spec.root}: none of its {len(built)} threads is of split {spec.split}, which a post's text decides; "
-            "build reference sets of more threads"
-        )
-    return of_split
-
-
-def built_references(root: Path) -> list[ReferenceSet]:
-    """The reference sets of a built folder. Raises DataError naming what is damaged."""
-    return list(read_rows(root, *REFERENCES, REFERENCE_SET.validate_python))
-
-
-def side_of(references: ReferenceSet) -> Literal["train", "test"]:
-    """Whether a thread may be trained on: test for a third of all posts, by a hash of the post's normalised text.
-
-    So the side depends neither on the folder nor on its other threads, and a post shared twice has one side.
-    """
-    number = int(hashlib.sha256(f"split {normalised(references.thread.post)}".encode()).hexdigest(), 16)
-    return "test" if number % TEST_PART == 0 else "train"
+    """The reference sets in the folder's order. Raises DataError for none, or naming what is damaged."""
+    if spec.root is None:
+        return [*pocket_references()]
+    built = list(read_rows(spec.root, *REFERENCES, REFERENCE_SET.validate_python))
+    if not built:
+        raise DataError(f"{spec.root}: holds no reference set; build those of a run over more threads")
+    return built

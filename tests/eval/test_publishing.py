@@ -8,9 +8,12 @@ from huggingface_hub import ModelCard
 
 from eval.__main__ import score_main
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 
 ACCEPTED = {"c1_true": 8, "c1_false": 4, "c2_correct": 9, "c2_incorrect": 9}  # of ten items: DDS +60, accuracy C1 70
 FEW = ("--draws", "100")
+
+CONDITIONS = shipped_yaml(Path(__file__).with_name("conditions.yaml"))
 
 
 @pytest.fixture
@@ -33,26 +36,7 @@ def verdicts(tmp_path, monkeypatch):
     return "hf://datasets/org/name@main/a/v.jsonl"
 
 
-@pytest.mark.parametrize(
-    ("condition", "ends"),
-    [
-        ("dds > 10", 4),
-        ("dataset=mine dds.value >= 60", 4),
-        ("dataset='mine' dds.value >= 60", 4),
-        ("dds.value > 60", None),
-        ("dds > 60", 5),
-        ("dds > 61", 5),
-        ("dds < -1", None),
-        ("dds.low < -200", None),
-        ("acc_c1 <= 70", 4),
-        ("acc_c1 < 70", None),
-        ("ddss > 1", "Did you mean 'dds'"),
-        ("modle=m dds > 1", "no row has a column modle"),
-        ("dataset=other dds > 1", "dataset=other. .*mine"),
-        ("acc_c1.low > 99", 5),
-        ("dds > x", "write MEASURE.low > 10"),
-    ],
-)
+@pytest.mark.parametrize(("condition", "ends"), CONDITIONS)
 def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_decided_with_5(condition, ends, verdicts):
     words = [verdicts, "--out", "out", *FEW, "--fail-if", "dds.value > 100", "--fail-if", condition]
     if isinstance(ends, str):

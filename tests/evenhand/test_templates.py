@@ -1,29 +1,17 @@
 """A template fills an item's values in, and reaches nothing else."""
 
+from pathlib import Path
+
 import pytest
 
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from evenhand.templates import rendered, valid_template
 
+TEMPLATES = shipped_yaml(Path(__file__).with_name("templates.yaml"))
 
-@pytest.mark.parametrize(
-    ("template", "is_let_in"),
-    [
-        ("{{ claim | upper }}{% if yes %}x{% endif %}{% for x in parts %}{{ loop.index }}{{ x }}{% endfor %}", True),
-        ("{{ claim.__class__.__mro__ }}", False),
-        ("{{ yes.upper }}", False),
-        ("{{ ''['__class__'] }}", False),
-        ("{% for i in range(1000000000) %}x{% endfor %}", False),
-        ("{{ claim.upper() }}", False),
-        ("{{ parts }}", False),
-        ("{% if yes %}", False),
-        ("{% include '/etc/passwd' %}", False),
-        ("{{ lipsum.__globals__ }}", False),
-        ("{{ yes | attr('__class__') }}", False),
-        ("{{ range }}", False),
-        ("{{ self }}", False),
-    ],
-)
+
+@pytest.mark.parametrize(("template", "is_let_in"), TEMPLATES)
 def test_a_template_fills_values_in_and_reaches_no_attribute_file_or_global(template, is_let_in):
     values = {"claim": "{{ 7 * 7 }} {% x", "yes": "{{ 7 * 7 }} {% x", "parts": ["p", "q"]}
     if is_let_in:

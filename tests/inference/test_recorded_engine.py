@@ -22,7 +22,7 @@ def sampled(tmp_path, monkeypatch):
     return lambda *words: sample(load_sampling_config(["study.yaml", *words]))
 
 
-def margins(run: Path) -> dict[str, list[dict[str, float]]]:
+def margins(run):
     return {hash_: [dict(c.answer_logprobs) for c in kept] for hash_, kept in read_answers(run).without_errors.items()}
 
 
@@ -33,6 +33,8 @@ def test_a_recording_and_a_run_made_of_it_give_every_answer_to_the_digit(sampled
     assert all(answers == [dict(recorded.replies[h][0].answer_logprobs)] for h, answers in margins(run).items())
     model = read_json(run / "provenance.json")["model"]
     assert (model["recorded_run"], model["checkpoint_hash"]) == ("knowing-gate-a5813a8e", "cf419d04152e88b0")
+    fewer = sampled("name=fewer", "framing.framings.expert=null")
+    assert len(margins(fewer)) == 800
     again = sampled("name=again", f"model.name={run}")
     assert margins(again) == margins(run)
     assert margins(sampled("name=after", "model.name=knowing-judge-trained")) != margins(run)

@@ -22,7 +22,6 @@ def made_panel(replies, *, dataset="bbq", ids=None, clusters=None, margins=None,
         clusters=item_ids if clusters is None else tuple(clusters),
         replies=array,
         margins=np.full(array.shape, np.nan) if margins is None else np.asarray(margins, dtype=float)[:, :, None],
-        hashes=np.full(array.shape[:2], "", dtype="<U16"),
     )
 
 

@@ -21,37 +21,6 @@ from tests.made.process_runs import free_port
 NODES = ("node0", "node1", "node2", "node3")
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "unshare")
 
-# A node's CPUs and memory are those that are written here, whatever this machine has. cred_expire is also how long a
-# requeued job waits; the default is two minutes.
-CONF = """\
-ClusterName=evenhand
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={port}
-SlurmUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket,cred_expire=5
-StateSaveLocation={folder}/state
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdSpoolDir={folder}/spool-%n
-SlurmdPidFile={folder}/slurmd-%n.pid
-SlurmdLogFile={folder}/slurmd-%n.log
-SlurmdParameters=config_overrides
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-SchedulerParameters=batch_sched_delay=1,sched_min_interval=100000,sched_interval=2
-ReturnToService=1
-KillWait=5
-MinJobAge=3600
-SlurmdTimeout=60
-JobAcctGatherType=jobacct_gather/none
-MpiDefault=none
-{nodes}
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-"""
-
 
 def install():
     """Bring the packages, or skip the tests and say why."""
@@ -161,7 +130,8 @@ def write_files(folder):
         f"NodeName={node} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=100000"
         for port, node in enumerate(NODES, controller + 1)
     )
-    conf = CONF.format(host=socket.gethostname(), port=controller, folder=folder, nodes=nodes)
+    form = Path(__file__).with_name("slurm.conf").read_text()
+    conf = form.format(host=socket.gethostname(), port=controller, folder=folder, nodes=nodes)
     (folder / "slurm.conf").write_text(conf)
     (folder / "munge.key").write_bytes(os.urandom(1024))
     (folder / "munge.key").chmod(0o400)

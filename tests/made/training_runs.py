@@ -8,19 +8,11 @@ from training.config import parse_training_config
 from training.guard import DivergenceGuard
 from training.run_folder import read_metrics
 
-PAIRWISE = {
-    "tasks": ["pairwise"],
-    "pairings": ["most_popular", "random"],
-    "n_pairs": 21,
-    "min_gap": 10,
-    "references": {"dataset": "pocket-threads", "split": "train"},
-}
 SECTIONS = {
     "narrator": {
         "corpus": {"dataset": "pocket-conflicts", "split": "train", "n_conversations": 8},
         "tasks": ["identification", "blame"],
-    },
-    "pluraleval": {"responses": PAIRWISE},
+    }
 }
 
 
@@ -38,7 +30,7 @@ def tiny_model(folder, family="llama", max_shard_size="50GB", **sizes):
 
 
 def tiny_run(method="sft", model="m", root="r", *, study="dialdefer", **sections):
-    """A run of four steps of four examples on pocket items, or on four conversations or pairs; sections override or add
+    """A run of four steps of four examples on pocket items, or on four conversations; sections override or add
     keys of a config section, or a key of the config itself.
     """
     config = {

@@ -7,31 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.made.fake_cluster import put_program
+from tests.made.fake_cluster import put_program, stand_in
 from tests.made.slurm_host import slurm_host
-
-# Stands in for evenhand. Sampling does UNITS units of work and ends at SIGTERM. Other verbs are done at once.
-WORKER = """#!/usr/bin/env bash
-trap 'exit 143' TERM
-echo "${0##*/} $*" >> "$RUN_ROOT/calls"
-case $1 in sample)
-  work=$RUN_ROOT/$SLURM_JOB_NAME/$SLURM_ARRAY_TASK_ID
-  mkdir -p "$work"
-  while n=$(find "$work" -type f | wc -l) && [ "$n" -lt "$UNITS" ]; do
-    sleep 1
-    echo "${SLURM_RESTART_COUNT:-0}" > "$work/$n"
-    touch "$EVENHAND_PROGRESS_FILE"
-  done;;
-esac
-mkdir -p "$RUN_ROOT/made" && touch "$RUN_ROOT/made/DONE.json" && echo "$RUN_ROOT/made"
-"""
 
 
 def work_place(folder, **settings):
     """The settings of slurm/settings.sh for jobs that do such work, with what they leave in the folder."""
     (folder / "venv" / "bin").mkdir(parents=True)
     (folder / "runs").mkdir()
-    put_program({"VENV": str(folder / "venv")}, "evenhand", WORKER)
+    put_program({"VENV": str(folder / "venv")}, "evenhand", stand_in("worker"))
     places = {"VENV": folder / "venv", "RUN_ROOT": folder / "runs", "LOGS": folder / "logs"}
     cpus = {f"{kind}_CPUS": "1" for kind in ("SAMPLE", "TRAIN", "MERGE", "SCORE")}
     return {**{key: str(path) for key, path in places.items()}, **cpus, "GPU": "", "TRAIN_GPUS": "0", **settings}

@@ -8,50 +8,17 @@ from pathlib import Path
 import pytest
 
 from inference.watchdog import EXIT_STATUS
-from tests.made.fake_cluster import make_cluster, put_program, run
+from tests.made.fake_cluster import make_cluster, put_program, run, stand_in
 from tests.made.places import ROOT
-
-# Stands in for evenhand and accelerate. HOW it stops: at SIGTERM (term), for the stop file (file);
-# done just when it is asked (end); else done at once. KEEPS=1: it has computed something by then.
-PROGRAM = """#!/usr/bin/env bash
-trap 'echo "SIGTERM for ${0##*/}" >> "$CALLS"; [ "$HOW" != term ] || exit 143' TERM
-echo "${0##*/} $*" >> "$CALLS"
-[ -z "${KEEPS:-}" ] || touch "$EVENHAND_PROGRESS_FILE"
-touch "$CALLS.begun"
-while [ -n "${HOW:-}" ] && kill -0 "$PPID" 2> /dev/null; do
-  if [ -e "$EVENHAND_STOP_FILE" ]; then
-    [ "$HOW" != end ] || break
-    [ "$HOW" != file ] || exit 1
-  fi
-  sleep 0.05
-done
-mkdir -p "$RUN_ROOT/made" && echo "$RUN_ROOT/made"
-"""
-
-# Stands in for scontrol: as Slurm does, it ends the script of the job that it requeues.
-SCONTROL = """#!/usr/bin/env bash
-echo "scontrol $*" >> "$CALLS"
-case $1 in
-  show) echo node7; echo node8;;
-  requeue) kill "$PPID";;
-esac
-"""
-
-# Stands in for srun: a process a node, at once.
-SRUN = """#!/usr/bin/env bash
-while [[ $1 == --* ]]; do shift; done
-export SLURM_NODEID
-for SLURM_NODEID in 0 1; do "$@" & done
-wait -n
-"""
 
 
 @pytest.fixture
 def cluster(tmp_path):
     """The variables of a job in a pretended cluster, with these programs in it."""
     cluster = make_cluster(tmp_path)
-    for name, text in {"evenhand": PROGRAM, "accelerate": PROGRAM, "scontrol": SCONTROL, "srun": SRUN}.items():
-        put_program(cluster, name, text)
+    stoppable = dict.fromkeys(("evenhand", "accelerate"), "stoppable")
+    for name, program in {**stoppable, "scontrol": "scontrol", "srun": "srun"}.items():
+        put_program(cluster, name, stand_in(program))
     Path(cluster["LOGS"]).mkdir()
     return {**cluster, "SLURM_JOB_ID": "40123", "STOP_BEFORE": "80", "NOTE": f"{cluster['RUN_ROOT']}/note"}
 

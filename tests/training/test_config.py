@@ -106,7 +106,7 @@ def test_where_results_go_and_when_it_is_stopped_is_no_part_of_the_run_but_a_num
 
 def test_another_number_of_processes_than_the_batch_is_counted_for_is_refused():
     four = tiny_run(optimiser={"n_processes": 4, "gradient_accumulation_steps": 2})
-    with pytest.raises(ConfigError, match=r"n_processes is 4, but 1 were launched: .* would be 8 instead of 32"):
+    with pytest.raises(ConfigError, match=r"n_processes is 4, but 1 were launched: .* would be 8, not 32"):
         check_n_processes(four)
     check_n_processes(tiny_run())
 

@@ -17,7 +17,7 @@ from tests.made.training_runs import pocket, tiny_run
 from training.examples import set_padding
 
 ITEMS = pocket_items("train")[:6]
-BENT = pocket_items("train")[:400]
+BENT = pocket_items("train")[:200]
 FAMILIES = ["owner", "colour", "gift", "animal"]
 LABELS = ["Alice", "Bob"]
 

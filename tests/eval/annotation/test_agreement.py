@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
-from eval.annotation.agreement import kappa, kappa_of, scores_of
+from eval.annotation.agreement import agreement_text, kappa, kappa_of, scores_of
 from eval.annotation.labels import read_labels
 from tests.made.made_annotation import item, label_file, task
 
@@ -63,3 +63,16 @@ def test_kappas_interval_is_over_units_and_does_not_shrink_when_each_says_everyt
     assert (once.value, once.low, once.high) == pytest.approx((twice.value, twice.low, twice.high))
     assert once.n_units == twice.n_units == 40
     assert kappa_of([("a", "y", "y"), ("b", "y", "y")], ("y", "n")).value is None, "both give one answer alone"
+
+
+def test_each_person_is_a_column_of_the_printed_table_and_kappa_has_two_digits(tmp_path):
+    asked, first = made("yyyyynnnnn", "yynnnnnnny")
+    files = [
+        label_file(tmp_path / f"p{n}.csv", asked, lambda item, n=n: first[item.unit] if n else "yes") for n in (0, 1)
+    ]
+    text = agreement_text(scores_of(read_labels(files, {"made": asked}), {"made": asked}), {"made": asked})
+    _, head, *lines = text.splitlines()
+    assert [head.count(name) for name in ("p0 and judge", "p1 and judge", "p0 and p1")] == [1, 1, 1]
+    assert next(line for line in lines if line.startswith("units")).split() == ["units", "10", "10", "10"]
+    (kappas,) = (line for line in lines if line.startswith("Cohen"))
+    assert kappas.split()[2:] == ["0.00", "0.20", "0.00", "[0.00,", "0.00]"]

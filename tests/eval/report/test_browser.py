@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -13,24 +14,6 @@ from tests.made.hostile_texts import HOSTILE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 N = 450  # items, in three chunks
-LOOK = """
-const wait = () => new Promise(done => setTimeout(done, 20));
-const set = (id, value) => {
-  byId(id).value = value; (byId(id).onchange ?? byId(id).oninput)(); seen.push(found.length);
-};
-const seen = [];
-(async () => {
-  while (!document.querySelector("#item h2")) await wait();
-  seen.push(found.length, document.querySelectorAll("#list button").length < 100);
-  set("dataset", "odd"); set("flip", "any flip"); set("condition", "c1_true"); set("condition", "");
-  set("search", "QUESTION 7?");
-  document.querySelector("#list button").click();
-  while (document.querySelector("#item h2").textContent !== "odd-7 (odd)") await wait();
-  const texts = query => [...document.querySelectorAll(query)].map(part => part.textContent);
-  seen.push(texts("#item pre"), texts("#item div.flip .text"), window.broken === undefined);
-  document.body.append(element("pre", JSON.stringify(seen), {id: "seen"}));
-})();
-"""
 
 
 def rows():
@@ -64,8 +47,9 @@ def test_items_are_filtered_searched_and_shown_as_text(tmp_path):
     }
     page, *_ = write_browser(tmp_path, rows(), texts)
     text = page.read_text(encoding="utf-8")
+    look = Path(__file__).with_name("look.js").read_text()
     (nonce,) = re.findall(r'<script nonce="(\w+)">', text)
-    page.write_text(f'{text}<script nonce="{nonce}">{LOOK}</script>', encoding="utf-8")
+    page.write_text(f'{text}<script nonce="{nonce}">{look}</script>', encoding="utf-8")
     words = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     words += ["--virtual-time-budget=10000", "--dump-dom", page.as_uri()]
     dumped = subprocess.run([str(CHROMIUM), *words], capture_output=True, timeout=120, check=True).stdout.decode()

@@ -11,6 +11,7 @@ from evenhand.cli.command import VERBS
 from evenhand.cli.init import STARTER, main
 from evenhand.config import config_tree
 from evenhand.errors import ConfigError
+from evenhand.files import shipped_yaml
 from inference.config import parse_sampling_config
 from tests.made.made_verdicts import write
 from training.config import parse_training_config
@@ -69,69 +70,12 @@ def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(tmp_p
     assert (after.name, after.model.name, after.model.label, after.study) == ("after", "MERGED", "trained", study)
 
 
-PROPOSED = {
-    "choices.jsonl": (
-        [{"qid": i, "question": "Which?", "choices": ["a", "b", "c"][: 2 + i % 2], "answer": i % 2} for i in range(6)],
-        {"A", "B"},
-    ),
-    "mmlu.csv": (
-        [{"question": f"Which {i}?", "A": "dog", "B": "red", "C": "run", "answer": "ABC"[i % 3]} for i in range(6)],
-        {"A", "B", "C"},
-    ),
-    "arc.jsonl": (
-        [
-            {
-                "question": "Which?",
-                "choices": {"text": ["a", "b"], "label": ["1", "2"]},
-                "answerKey": "2",
-                "my notes": i,
-            }
-            for i in range(6)
-        ],
-        {"B"},
-    ),
-    "truthful.csv": (
-        [{"Question": f"Is it {i}?", "Best Answer": "It is.", "Best Incorrect Answer": "No."} for i in range(6)],
-        {"accept", "reject"},
-    ),
-    "pairs.jsonl": (
-        [
-            {"pair_id": f"p{i}", "question": "Why?", "response_A": f"x{i}", "response_B": "y", "label": "response_A"}
-            for i in range(6)
-        ],
-        {"response_A"},
-    ),
-    "deeper.jsonl": (
-        [
-            {"question": {"stem": f"Which {i}?", "choices": [{"label": n, "text": n} for n in "AB"]}, "answerKey": "A"}
-            for i in range(6)
-        ],
-        {"A"},
-    ),
-    "bbq.jsonl": (
-        [{"question": f"Who {i}?", "ans0": "x", "ans1": "y", "ans2": "z", "label": i % 3} for i in range(6)],
-        {"A", "B", "C"},
-    ),
-    "wino.jsonl": (
-        [{"text": f"The {i}", "option1": "box", "option2": "cup", "answer": str(1 + i % 2)} for i in range(6)],
-        {"A", "B"},
-    ),
-    "llmbar.jsonl": (
-        [{"input": "Why?", "output_1": f"x{i}", "output_2": "y", "label": 1 + i % 2} for i in range(6)],
-        {"output_1", "output_2"},
-    ),
-    "preferences.jsonl": ([{"prompt": "Why?", "chosen": f"x{i}", "rejected": "y"} for i in range(6)], {None}),
-    "labels.csv": (
-        [{"id": i, "text": f"a post {i}", "label": ["YTA", "NTA"][i % 2]} for i in range(6)],
-        {"YTA", "NTA"},
-    ),
-    "posts.csv": ([{"a column": f"a post {i}", "n": i} for i in range(6)], {None}),
-}
+PROPOSED = shipped_yaml(Path(__file__).with_name("proposed.yaml"))
 
 
 @pytest.mark.parametrize("name", PROPOSED)
 def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_items(tmp_path, monkeypatch, name):
-    items, labels = PROPOSED[name]
+    items, labels = PROPOSED[name]["rows"], {*PROPOSED[name]["labels"]}
     write(tmp_path / name, items)
     monkeypatch.chdir(tmp_path)
     main(["new", "--items", name])

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from eval.__main__ import calibrate_main as main
 from eval.calibration import thresholds
 from eval.results import read_run
+from eval.runs import PlannedPrompt
 from evenhand.errors import DataError
-from studies.dialdefer.calibrate import calibrate, calibrated_panels, cross_fitted, untreated_panels
+from studies.dialdefer.calibrate import calibrate, cross_fitted, with_thresholds
 from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
 from tests.made.made_panels import made_judge, made_panel, margin_panel
@@ -39,7 +40,7 @@ TRAIN, TEST = pair()
 def with_calibrated(train, test, objective="dds"):
     """The panels of arm `calibrated`, and the thresholds."""
     fits = calibrate(train, test, objective)
-    return calibrated_panels(untreated_panels(test), fits), fits
+    return with_thresholds(test, fits).panels, fits
 
 
 def calibrated(train, test):
@@ -64,19 +65,24 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
             margin_panel(TEST.margins[:, :, 0], ids=[*TRAIN.item_ids[:7], *TEST.item_ids[7:]]),
             r"7 items \(train-000, .*, \.\.\.\) have been fitted on and would be scored",
         ),
-        (
-            replace(TRAIN, hashes=np.full((400, 4), "a" * 16)),
-            replace(TEST, hashes=np.array([["a" * 16 if i == 5 else "b" * 16] * 4 for i in range(300)])),
-            r"1 item \(test-005\) has a prompt that thresholds are fitted on",
-        ),
         (made_panel(TRAIN.replies, ids=TRAIN.item_ids), TEST, "c1, c2: no margins to fit on"),
-        (TRAIN, pair(template="matched")[1], "bbq: has other prompts"),
         (pair(arm="honest")[0], TEST, "no untreated arm"),
     ],
 )
 def test_what_thresholds_cannot_be_carried_over_to_is_refused(train, test, message):
     with pytest.raises(DataError, match=message):
         calibrated(train, test)
+
+
+def planned(prompt_hash, item):
+    return PlannedPrompt(prompt_hash=prompt_hash, item_id=item, dataset="bbq", condition="c1_true", factors=())
+
+
+def test_items_that_share_a_prompt_under_another_id_are_refused():
+    plans = [[planned("a", item), planned(item, item)] for item in ("x", "y")]
+    train, test = (replace(made_judge(panel), plan=plan) for panel, plan in zip((TRAIN, TEST), plans, strict=True))
+    with pytest.raises(DataError, match=r"1 item \(y\) has a prompt that thresholds are fitted on"):
+        calibrate(train, test)
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
@@ -116,7 +122,7 @@ def test_pooled_thresholds_hold_for_wordings_that_they_were_not_fitted_in():
     nats = thresholds(fits)
     assert {fit["n_items"] for fit in fits} == {800}
     assert (nats["c1", ""], nats["c1", "v3"], nats["c2", ""]) == (0, 0, nats["c2", "v3"])
-    (panel, _) = calibrated_panels(untreated_panels(made_judge(test, pair(template="v3")[1])), fits)
+    (panel, _) = with_thresholds(made_judge(test, pair(template="v3")[1]), fits).panels
     assert abs(np.diff(accept_rates(panel.replies))[0]) < 0.05 < np.diff(accept_rates(test.replies))[0]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.built_folder import MANIFEST_FILE, read_manifest
 from evenhand.errors import ConfigError, DataError
-from evenhand.files import sha256_of, write_json
+from evenhand.files import sha256_of, shipped_yaml, write_json
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, check_leaks, load_items
 from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item
@@ -17,6 +17,8 @@ from tests.made.built_folder import build_small
 from tests.made.made_verdicts import write
 from training.config import parse_training_config
 from training.train import inputs_of
+
+REFUSED = shipped_yaml(Path(__file__).with_name("refused_fields.yaml"))
 
 
 def test_items_are_drawn_over_the_whole_split_by_their_seed_alone():
@@ -93,19 +95,7 @@ def test_training_refuses_an_item_of_its_own_file_s_test_split_in_another_group(
     check_leaks([item for item in items if item.question != "The same?"], [spec])
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({"id": None}, r"jsonl:2: field 'id' is absent"),
-        ({"question": " "}, r"jsonl:2: field 'question' is empty"),
-        ({"correct_answer": 3}, r"jsonl:2: field 'correct_answer' must be a text, found 3"),
-        ({"incorrect_answer": "YES"}, r"jsonl:2: field 'incorrect_answer' is the correct answer, too"),
-        ({"dataset": "aio"}, r"jsonl:2: field 'dataset' cannot be 'aio'"),
-        ({"meta": "m"}, r"jsonl:2: field 'meta' must be an object"),
-        ({"meta": {"cluster": ["c"]}}, r"jsonl:2: in 'meta': field 'cluster' must be a name"),
-        ({"id": 0}, "the id '0' occurs twice"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "says"), REFUSED)
 def test_a_wrong_field_of_an_own_item_is_named_with_file_and_line(tmp_path, fields, says):
     path = write(tmp_path / "mine.jsonl", [own(0), own(1, **fields)])
     with pytest.raises(DataError, match=says):

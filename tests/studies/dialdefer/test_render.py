@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 
-from evenhand.errors import ConfigError
 from evenhand.records import digest
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
@@ -124,10 +123,10 @@ def test_template_version_is_part_of_a_prompts_hash(monkeypatch):
     assert render(ITEM, C1_TRUE).prompt_hash != before
 
 
-def test_a_variant_that_asks_nothing_of_its_own_is_refused():
+def test_a_variant_that_asks_nothing_of_its_own_adds_no_prompt():
     asked = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "prompts": {"variants": [{"roles": "1->2"}]}}
-    with pytest.raises(ConfigError, match=r"variants\[0\]: asks nothing that is not asked already"):
-        DialDeferSection.model_validate(asked).units("margin")
+    units = DialDeferSection.model_validate(asked).units("margin").units
+    assert [len(unit.next_prompts({})) for unit in units] == [4, 4]
 
 
 def test_of_a_placebo_the_statement_alone_is_asked_in_every_order_and_of_the_first_items():

@@ -1,13 +1,17 @@
 """Training on a study in YAML: which examples, what should agree, what is refused."""
 
+from pathlib import Path
+
 import pytest
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.files import write_jsonl
+from evenhand.files import shipped_yaml, write_jsonl
 from studies.framing.training import TRAINING
 from tests.made.framing_runs import claims, study
 from tests.made.training_runs import tiny_run
 from training.examples import together
+
+REFUSED = shipped_yaml(Path(__file__).with_name("refused_training.yaml"))
 
 
 def framed(path, method="sft", split="train", **keys):
@@ -36,23 +40,7 @@ def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_a
     assert {sum(example.is_anchor for example in group) for group in groups} == {2}
 
 
-@pytest.mark.parametrize(
-    ("method", "keys", "words"),
-    [
-        ("sft", {"split": "test"}, "split: train"),
-        ("sft", {"symbols": None}, "symbols"),
-        ("sft", {"cases": {"one": {"claim": "{{ yes }}"}}}, "no label"),
-        (
-            "dpo",
-            {
-                "answers": {"a": "A", "b": "B", "c": "C"},
-                "symbols": ["1", "2", "3"],
-                "cases": {"x": {"claim": "c", "label": "a"}},
-            },
-            "two answers",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("method", "keys", "words"), REFUSED)
 def test_a_study_that_cannot_be_trained_on_is_refused(method, keys, words, tmp_path):
     with pytest.raises(ConfigError, match=words):
         framed(claims(tmp_path / "i.jsonl", 12), method, **keys)

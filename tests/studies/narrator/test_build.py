@@ -47,7 +47,7 @@ def test_a_finished_build_is_left_alone_a_changed_one_repaired_and_another_refus
     with pytest.raises(DataError, match="holds a finished build of other split; choose another --out"):
         build(out, raw, seed=7)
     (out / "manifest.json").write_text('{"benchmark": "unified"}')
-    with pytest.raises(DataError, match=r"manifest\.json: is not of `evenhand build narrator`"):
+    with pytest.raises(DataError, match=r"manifest\.json: is not of this version of `evenhand build narrator`"):
         build(out, raw)
 
 

@@ -16,9 +16,10 @@ from tests.made.completions import completion
 from tests.made.pluraleval_models import FORMATS, formatted
 
 POCKET = ReferenceSpec(dataset="pocket-threads")
-RESPONSES = {"references": {"dataset": "pocket-threads"}}
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
+
+REFUSED = shipped_yaml(Path(__file__).with_name("refused_configs.yaml"))
 
 
 LISTS, RANKINGS = (shipped_yaml(Path(__file__).with_name(f"{name}.yaml")) for name in ("lists", "rankings"))
@@ -66,7 +67,6 @@ def test_each_pair_is_asked_in_both_orders_and_framings_and_the_first_is_strictl
 LETTERED = "\n".join(f"Person {letter}: {one}" for letter, one in zip("ABCDEFGHIJ", TEN, strict=True))
 COUNTED_DOWN = "\n".join(f"{10 - n}: {one}" for n, one in enumerate(TEN))
 ANEW = "**Agree:**\n{}\n\n**Disagree:**\n{}".format(*(formatted(FORMATS[0], part) for part in (TEN[:5], TEN[5:])))
-TITLED = ANEW.replace("**Agree:**", "Those who agree").replace("**Disagree:**", "Others")
 OBJECTS = json.dumps({"post": "the post", "responses": [{"id": 1, "tone": "kind", "text": one} for one in TEN]})
 CIRCLED = "\n\n".join(f"{chr(0x2460 + n)} {one}" for n, one in enumerate(TEN))
 PLANNED = "I vary:\n1. tone\n2. length\n\nResponses:\n\n" + formatted(FORMATS[0], TEN)
@@ -90,7 +90,7 @@ RULED = "\n---\n".join(["Of course! Ten responses follow.", *TEN])
     "text",
     [
         *(formatted(form, TEN) for form in [*FORMATS, *(("", item, "\n", "") for item in WITH_NOTES)]),
-        *(LETTERED, COUNTED_DOWN, ANEW, TITLED, OBJECTS, CIRCLED, RULED, PLANNED, SECTIONS, IN_PYTHON, ONE_LINE),
+        *(LETTERED, COUNTED_DOWN, ANEW, OBJECTS, CIRCLED, RULED, PLANNED, SECTIONS, IN_PYTHON, ONE_LINE),
     ],
 )
 def test_ten_responses_are_read_however_they_are_told_apart(text):
@@ -131,7 +131,7 @@ def test_rankings_are_read_or_have_a_named_state(state):
 
 
 def test_a_choice_is_one_of_two_or_none():
-    for text, value in (("1", 1), (" '2'", 2), ("**1**", 1), ("I would say 2", 2)):
+    for text, value in (("1", 1), (" '2'", 2), ("**1**", 1), ("I would say 2", 2), ("Ranking: 2, 1", 2)):
         assert choice_in(completion(text)) == (value, "ok")
     for text in ("1 or 2", "", "12"):
         assert choice_in(completion(text)) == (None, "malformed")
@@ -149,16 +149,7 @@ def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply()
     assert (ranking_in(endless, 3), choice_in(endless)) == (([], "cut"), (None, "cut"))
 
 
-@pytest.mark.parametrize(
-    ("section", "keys", "message"),
-    [
-        ({}, {}, "give one of references, responses, judgements, not 0 of them"),
-        ({"responses": RESPONSES}, {"verdict": "margin"}, "verdict margin is for pairs"),
-        ({"responses": RESPONSES}, {"verdict": "options", "sampling": {"temperature": 1}}, "verdict options is for"),
-        ({"responses": {"references": {}}}, {}, "made by `evenhand build references`"),
-        ({"references": {"threads": {"dataset": "wildscope"}}}, {}, "made by `evenhand build wildscope`"),
-    ],
-)
+@pytest.mark.parametrize(("section", "keys", "message"), REFUSED)
 def test_a_config_that_cannot_be_asked_is_refused(section, keys, message):
     tree = {"name": "n", "model": {"name": "m"}, "pluraleval": section, "verdict": "answer", **keys}
     with pytest.raises(ConfigError, match=message):
