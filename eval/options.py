@@ -103,11 +103,6 @@ def points(text: str) -> float:
 
 DRAWS = partial(positive, least=100)
 TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "draws": DRAWS, "int": int, "points": points}
-    "path": Path,
-    "draws": partial(positive, least=100),
-    "int": int,
-    "points": points,
-}
 COMMANDS = shipped_yaml(Path(__file__).with_name("options.yaml"))  # words, verbs, renamed
 
 
