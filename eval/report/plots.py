@@ -179,7 +179,7 @@ def line_plot(
 ) -> Plot:
     """Lines with shaded intervals. frame: x, value, low, high, series. dashed: series without marks."""
     series = list(dict.fromkeys(frame["series"]))
-    with new_figure(heading, 3.2) as (figure, axes):
+    with new_figure(heading, 2.8 + 0.2 * len(series)) as (figure, axes):
         for number, label in enumerate(series):
             part, colour = frame[frame["series"] == label], RUN_COLOURS[(number + 1) % len(RUN_COLOURS)]
             style: dict[str, Any] = {"linestyle": "--"} if label in dashed else {"marker": RUN_MARKERS[number % 6]}

@@ -143,5 +143,5 @@ def risk_plots(judges: Mapping[str, Sequence[Claims]], drawing: Drawing) -> "lis
         for name, frame in frames.items()
         if len(frame)
     ]
-    labels = ("claims kept, %; the others are left to somebody else", "wrong by majority on these, %")
+    labels = ("claims kept, %; the others are left to somebody else", "wrong by majority, %")
     return [line_plot("abstaining", "Errors on the claims that are kept", pd.concat(lines), labels)] if lines else []
