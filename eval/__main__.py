@@ -97,12 +97,13 @@ def compare_main(argv: Sequence[str]) -> None:
 
     out = options.out or next(iter(runs.values()))[-1] / "compare"
     every: list[Results] = []
+    files: list[Path] = []
     for study, paths in runs.items():
         evaluation = evaluation_of(study)
         loaded = load_runs(evaluation, paths)
         every += results_as_read(study, loaded, options)
-        say_reruns(evaluation, loaded, out, is_all=options.is_all)
-    say_and_report(every, out)
+        files += say_reruns(evaluation, loaded, out, is_all=options.is_all)
+    say_and_report(every, out, files)
 
 
 def report_main(argv: Sequence[str]) -> None:
@@ -153,18 +154,22 @@ def calibrate_main(argv: Sequence[str]) -> None:
     evaluation.calibrate(train, test, options)
 
 
-def say_and_report(every: Sequence["Results"], out: Path) -> None:
-    """Print the results of every study, and write them and the report on all of them into a folder."""
+def say_and_report(every: Sequence["Results"], out: Path, beside: Sequence[Path] = ()) -> None:
+    """Print the results of every study, and write them and the report on all of them into a folder.
+
+    beside: files of the report that have been written.
+    """
     for results in every:  # print first: writing may fail on a full disk
         results.say()
     from eval.report.page import write_report  # loads matplotlib, which scoring alone does not need
-    from eval.report.tables import say_written, write_long
+    from eval.report.tables import replace_report, say_written, write_long
 
-    files = write_report(every, out)
+    files = [*write_report(every, out), *beside]
     for stem in dict.fromkeys(results.stem for results in every):
         alike = [results for results in every if results.stem == stem]
         files += write_long(out, f"{stem}scores", {results.study: results.score_rows for results in alike})
         files += write_long(out, f"{stem}compare", {results.study: results.change_rows for results in alike})
+    replace_report(files[0], files)
     say_written(files, is_all=every[0].options.is_all)
 
 

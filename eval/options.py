@@ -4,6 +4,7 @@ import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
@@ -86,11 +87,10 @@ def study_option(
     return field(default=default, metadata={"purpose": purpose, "verbs": verbs, "keys": keys})
 
 
-def positive(text: str) -> int:
+def positive(text: str, least: int = 1) -> int:
     """A whole number above zero."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not above zero")
+    if (number := int(text)) < least:
+        raise argparse.ArgumentTypeError(f"{number} is below {least}")
     return number
 
 
@@ -101,7 +101,8 @@ def points(text: str) -> float:
     return number
 
 
-TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "positive": positive, "int": int, "points": points}
+DRAWS = partial(positive, least=100)
+TYPES: dict[str, Callable[[str], Any]] = {"path": Path, "draws": DRAWS, "int": int, "points": points}
 COMMANDS = shipped_yaml(Path(__file__).with_name("options.yaml"))  # words, verbs, renamed
 
 

@@ -95,13 +95,12 @@ def rerun_sentence(rates: pd.DataFrame) -> str:
     return f"{row.second} asked the model of {row.first} the same prompts again: {verdicts}; {texts}."
 
 
-def say_reruns(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], out: Path, *, is_all: bool) -> None:
-    """Print the re-run flip rate of each re-run of the first run, and write reruns.json and .csv."""
+def say_reruns(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], out: Path, *, is_all: bool) -> list[Path]:
+    """Print the re-run flip rate of each re-run of the first run, and write reruns.json and .csv; the paths written."""
     frames = [rerun_rates(evaluation, runs[0], again) for again in runs[1:] if is_rerun(runs[0], again)]
     for rates in frames:
         say(wrapped([rerun_sentence(rates)]) + "\n")
         if is_all:
             title = f"{rates['second'].iloc[0]}: asked again"
             say(console(table_from(TABLES, "reruns", rates, title=title)) + "\n")
-    if frames:
-        write_rows(out, "reruns", pd.concat(frames).to_dict("records"))
+    return write_rows(out, "reruns", pd.concat(frames).to_dict("records")) if frames else []

@@ -11,13 +11,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evenhand.config import Closed
+from pydantic import Field
+
+from evenhand.config import Closed, is_none
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir, embedded_model_path
 from evenhand.errors import DataError, ModelError, one_line
 from evenhand.files import sha256_of, write_json
-from evenhand.run_directory import DONE_FILE, is_done, read_json
+from evenhand.records import digest
+from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "tekken.json", "vocab.json")
+ADAPTER_FILE = "adapter_config.json"  # beside it lie an adapter's weights
 WEIGHT_INDEX = "model.safetensors.index.json"  # of a checkpoint in several weight files
 SMALL_FILES = ["*.json", "*.model", "*.jinja", "*.txt"]
 # Mistral's repositories hold the weights a second time, in the layout of its own loader; beside params.json vLLM would
@@ -183,14 +187,15 @@ class ModelConfig(Closed):
     name: str  # "embedded", a checkpoint folder, or a Hub id such as "Qwen/Qwen2.5-7B-Instruct"
     revision: str | None = None  # a commit hash; null is resolved once and recorded in provenance.json
     label: str | None = None  # what tables call it; null takes the name's last part
+    # A finished training run whose adapter is put on the model as it is, not merged; null: none
+    adapter: Path | None = Field(default=None, exclude_if=is_none)
     chat_template_args: dict[str, Any] = {}  # extra template variables; see also patch.thinking
 
     @property
     def shown_as(self) -> str:
         """The name for tables and plots."""
-        return self.label or (
-            "SmolLM2-135M-Instruct" if self.name == EMBEDDED_NAME else self.name.rstrip("/").split("/")[-1]
-        )
+        name = "SmolLM2-135M-Instruct" if self.name == EMBEDDED_NAME else self.name.rstrip("/").split("/")[-1]
+        return self.label or (self.adapter.name if self.adapter else name)
 
 
 def resolve(model: ModelConfig, *, weights: bool = True) -> Path:
@@ -209,13 +214,28 @@ def resolve(model: ModelConfig, *, weights: bool = True) -> Path:
         raise ModelError(
             f"model '{model.name}': no such folder; name a checkpoint folder, a Hub id (owner/name) or 'embedded'"
         )
-    return hub_snapshot(model.name, model.revision, weights=weights)
+    folder = hub_snapshot(model.name, model.revision, weights=weights)
+    check_no_adapter(folder)
+    return folder
+
+
+def adapter_folder(run: Path) -> Path:
+    """The folder of a finished training run's adapter. Raises ModelError where there is none."""
+    folder = run / "adapter"
+    if not is_done(run) or not (folder / ADAPTER_FILE).is_file():
+        raise ModelError(f"model.adapter: {run} is no finished training run; name one, as runs/training/NAME-DIGEST")
+    return folder
+
+
+def check_no_adapter(folder: Path) -> None:
+    """Raises ModelError where an adapter lies in a folder, beside weights too: transformers would add it, vLLM not."""
+    if (folder / ADAPTER_FILE).is_file():
+        raise ModelError(f"{folder}: is an adapter: `evenhand merge` its training run, or set model.adapter to that")
 
 
 def check_folder(folder: Path) -> None:
     """Raises ModelError when a checkpoint folder lacks config, tokenizer or weights."""
-    if (folder / "adapter_config.json").is_file():  # also beside weights: transformers would add it, vLLM would not
-        raise ModelError(f"{folder}: is an adapter: merge it first with `evenhand merge`")
+    check_no_adapter(folder)
     if lacking := missing_files(folder):
         raise ModelError(
             f"{folder}: has no {lacking.removeprefix('a ')}, so it is no checkpoint; copy it from what it was made from"
@@ -226,13 +246,22 @@ def fingerprint(model: ModelConfig, folder: Path) -> dict[str, Any]:
     """What provenance.json says of a model: its name, the Hub revision if it has one, and a hash of the checkpoint.
 
     Of a revision as well, since a chat template can be edited in the Hub's cache too. Of a merged checkpoint also the
-    training run and the hash of its base. Raises DataError when a merged checkpoint is not as it was merged.
+    training run and the hash of its base, and so with an adapter. Raises DataError when a merged checkpoint or an
+    adapter is not as it was made, or the adapter is of another base.
     """
     is_of_hub = folder.parent.name == "snapshots"  # which may hold part of what was merged
     merged = read_json(folder / DONE_FILE) if is_done(folder) else {}
     remedy = f"merge it anew, or, where that was meant, copy it to another folder without {DONE_FILE}"
     content_hash = checked_hash(folder, None if is_of_hub else merged.get("checkpoint_hash"), remedy)
     training = {"training_run": merged["run"], "base_hash": merged["base_hash"]} if "base_hash" in merged else {}
+    if run := model.adapter:
+        adapter, recorded = adapter_folder(run), read_json(run / DONE_FILE).get("adapter_hash")
+        trained = read_json(run / PROVENANCE_FILE)["model"]
+        if trained["checkpoint_hash"] != content_hash:
+            raise DataError(f"model.adapter: {run} was trained on {trained}, and {folder} has hash {content_hash}")
+        adapter_hash = checked_hash(adapter, recorded, "restore them from a copy, or train again")
+        training = {"training_run": run.name, "base_hash": content_hash}
+        content_hash = digest([content_hash, adapter_hash], 16)
     return {
         "name": model.name,
         **({"revision": folder.name} if is_of_hub else {}),

@@ -26,7 +26,8 @@ class StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: igno
     """YAML whose repeated keys are errors: of two values the reader would see one and the run take the other."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        own = (key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge")  # `<<: *NAME`
+        keys = [self.construct_object(key, deep=True) for key in own]
         for key in keys:
             if keys.count(key) > 1:
                 raise yaml.constructor.ConstructorError(None, None, f"key '{key}' occurs twice", node.start_mark)

@@ -89,9 +89,9 @@ def downloaded(address: str) -> Path:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError
 
-    organisation, name, *path = address.removeprefix(HUB).split("/")
-    name, _, revision = name.partition("@")
     try:
+        organisation, name, *path = address.removeprefix(HUB).split("/")
+        name, _, revision = name.partition("@")
         file = hf_hub_download(f"{organisation}/{name}", "/".join(path), repo_type="dataset", revision=revision or None)
     except (HfHubHTTPError, ValueError, OSError) as error:
         raise ConfigError(f"{address}: cannot be fetched ({error}); write {HUB}ORGANISATION/NAME/PATH") from None

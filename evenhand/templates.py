@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template, TemplateSyntaxError, meta
+from jinja2 import Environment, StrictUndefined, Template, TemplateSyntaxError, Undefined, meta
 from jinja2.exceptions import TemplateError
 from jinja2.runtime import LoopContext
 from jinja2.sandbox import SandboxedEnvironment
@@ -85,8 +85,8 @@ def printable(value: Any) -> Any:
     """What a template prints of a value. Raises TemplateError for a value that is not a text or number."""
     if value is None:
         raise TemplateError("a value that it prints is empty")
-    if isinstance(value, dict | list | tuple):
-        raise TemplateError("a value that it prints is a list or a mapping: name one of its elements")
+    if not isinstance(value, str | int | float | Undefined):  # {{ self }} is an object of jinja2's
+        raise TemplateError("a value that it prints is a list, a mapping or no value: name one of its elements")
     return value
 
 

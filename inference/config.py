@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from evenhand.chat_templates import THINKING_NAMES
 from evenhand.checkpoints import ModelConfig
-from evenhand.config import NO_SECRET, Closed, HiddenError, config_tree, is_none, leaves, parse_config
+from evenhand.config import NO_SECRET, Closed, HiddenError, config_tree, is_empty, is_none, leaves, parse_config
 from evenhand.errors import ConfigError
 from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
@@ -83,6 +83,15 @@ class VllmConfig(Closed):
     enforce_eager: bool = False  # true starts faster and runs a little slower
     block_size: int | None = None  # KV block; 32 shares three times as many prefixes on CPU as its default 128
     cpu_kv_cache_gib: int = Field(default=2, ge=1)  # only read on CPU
+    # On CUDA: kernels by which a reply does not depend on what else is in the batch (VLLM_BATCH_INVARIANT); slower
+    deterministic: bool = Field(default=False, exclude_if=lambda is_set: not is_set)
+    # Further arguments of vLLM's LLM, such as {quantization: fp8}
+    extra: dict[str, Any] = Field(default={}, exclude_if=is_empty)
+
+    @field_validator("extra")
+    @classmethod
+    def can_be_written(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        return checked_body(extra)
 
 
 def checked_address(url: str) -> str:
@@ -230,6 +239,12 @@ class InferenceConfig(StudyRun):
                 f"'engine={{kind: {kind}{dtype}}}'"
             )
         return engine
+
+    @model_validator(mode="after")
+    def adapter_can_be_loaded(self) -> Self:
+        if self.model.adapter and not self.is_local:
+            raise ValueError(f"model.adapter: engine.kind {self.engine.kind} loads no model here; leave it out")
+        return self
 
     @model_validator(mode="after")
     def can_read_itself(self) -> Self:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from transformers import GenerationConfig
 
-from evenhand.checkpoints import load_model, load_tokenizer, resolve
+from evenhand.checkpoints import adapter_folder, load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, ModelError
 from evenhand.float32 import float32_head, use_onednn
@@ -47,7 +47,10 @@ class TransformersEngine:
         self.encoder = Encoder(self.tokenizer, self.config)
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(self.expected), None)
-        self.model = load_model(folder, dtype=self.dtype).to(self.device).eval()
+        self.model = load_model(folder, dtype=self.dtype)
+        if run := self.config.model.adapter:
+            self.model.load_adapter(str(adapter_folder(run)))
+        self.model = self.model.to(self.device).eval()
         if self.row_tokens and self.device.type == "cpu":
             attend_to_seen_columns(self.model, in_float32=True)
         self.stop_ids = stop_ids(self.model, self.encoder.contract.end, self.tokenizer.eos_token_id)

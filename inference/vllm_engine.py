@@ -3,15 +3,17 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
-from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.checkpoints import ADAPTER_FILE, adapter_folder, load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
 from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.machine import WITHOUT_TRITON, kernel_tools_lacking, vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
+from evenhand.run_directory import read_json
 from inference.config import InferenceConfig, VllmConfig
 from inference.encoding import Encoder, Supply
 from inference.engine import Further
@@ -25,6 +27,8 @@ NOT_FINISHED = {None, "abort", "error"}  # of vLLM's finish reasons
 
 BY_TOKEN = ("margin", "options")  # verdicts that are read from the log-probabilities of tokens that we name
 NOT_BY_TOKEN = "the installed vLLM gives no log-probabilities of named tokens, as 0.19, the last for CUDA 12, does not"
+WITHOUT_VLLM = "set 'engine={kind: transformers, dtype: float32}'"
+LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM has kernels for
 BY_TRANSFORMERS = "set 'engine={kind: transformers, dtype: bfloat16}', or take a node with driver 580 or newer"
 
 
@@ -44,8 +48,17 @@ class VllmEngine:
         self.numbers = count()
         device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
+        check_runs(folder, config.model.adapter)
         self.encoder = Encoder(load_tokenizer(folder), config)
         options: dict[str, Any] = {}
+        self.adapter: dict[str, Any] = {}  # of a request
+        if config.model.adapter:
+            from vllm.lora.request import LoRARequest
+
+            adapter = adapter_folder(config.model.adapter)
+            r = read_json(adapter / ADAPTER_FILE)["r"]
+            options |= {"enable_lora": True, "max_lora_rank": next(rank for rank in LORA_RANKS if rank >= r)}
+            self.adapter = {"lora_request": LoRARequest("adapter", 1, str(adapter))}
         if config.verdict in BY_TOKEN:
             # CUDA graphs are for decoding, and nothing is decoded: capturing them would cost time and memory.
             options["compilation_config"] = {"cudagraph_mode": "NONE"}
@@ -101,7 +114,7 @@ class VllmEngine:
             for asked in asked_of(encoded):
                 name, tokens = str(next(self.numbers)), {"prompt_token_ids": asked.token_ids}
                 try:
-                    self.llm.llm_engine.add_request(name, tokens, self.sampling_params(asked))
+                    self.llm.llm_engine.add_request(name, tokens, self.sampling_params(asked), **self.adapter)
                 except ValueError as error:  # of this request alone: its grammar, its tokens
                     n, reason = self.config.sampling.n_for(asked.prompt), one_line(error)
                     refused += failed(asked.prompt, n, f"vLLM refuses the request ({reason})")
@@ -152,6 +165,19 @@ class VllmEngine:
         )
 
 
+def check_runs(folder: Path, adapter: Path | None) -> None:
+    """Raises ConfigError where vLLM's class for a checkpoint would not import, and for an adapter on a CPU."""
+    if adapter and not visible_gpus():
+        raise ConfigError(
+            f"model.adapter: vLLM crawls with adapters on a CPU; {WITHOUT_VLLM}, or `evenhand merge {adapter}`"
+        )
+    if "vision_config" in read_json(folder / "config.json") and find_spec("torchvision") is None:
+        raise ConfigError(
+            f"{folder}: has an image encoder, for which vLLM imports torchvision, which the lock for CPUs leaves out; "
+            f"{WITHOUT_VLLM}, or take the environment for GPUs"
+        )
+
+
 def with_float32_head(hf_config: Any) -> Any:
     """A model's Hub config that has vLLM compute its logits in float32.
 
@@ -172,28 +198,33 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")  # is compiled with nvcc at start; few nodes have it
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
+    if settings.deterministic:
+        os.environ["VLLM_BATCH_INVARIANT"] = "1"
     from safetensors import SafetensorError
     from vllm import LLM
 
     optional = {name: getattr(settings, name) for name in ("max_model_len", "max_num_seqs", "block_size")}
+    arguments = {
+        "model": str(folder),
+        "config_format": "hf",
+        "load_format": "safetensors",  # "auto" would also take pickles, which can run anything
+        "trust_remote_code": False,
+        "dtype": settings.dtype,
+        "tensor_parallel_size": settings.tensor_parallel_size,
+        "gpu_memory_utilization": settings.gpu_memory_utilization,
+        "enforce_eager": settings.enforce_eager,
+        "enable_prefix_caching": True,
+        "use_tqdm_on_load": False,
+        "language_model_only": True,  # with its image encoder Gemma-3 takes a slower attention
+        "seed": seed,
+        **{key: value for key, value in optional.items() if value is not None},
+        **options,
+    }
+    if taken := sorted(settings.extra.keys() & {*arguments, *VllmConfig.model_fields}):
+        raise ConfigError(f"engine.extra: {', '.join(taken)} is set by Evenhand or a key of its own; leave it out")
     try:
-        return LLM(
-            model=str(folder),
-            config_format="hf",
-            load_format="safetensors",  # "auto" would also take pickles, which can run anything
-            trust_remote_code=False,
-            dtype=settings.dtype,
-            tensor_parallel_size=settings.tensor_parallel_size,
-            gpu_memory_utilization=settings.gpu_memory_utilization,
-            enforce_eager=settings.enforce_eager,
-            enable_prefix_caching=True,
-            use_tqdm_on_load=False,
-            language_model_only=True,  # with its image encoder Gemma-3 takes a slower attention
-            seed=seed,
-            **{key: value for key, value in optional.items() if value is not None},
-            **options,
-        )
-    except (RuntimeError, ValueError, OSError, SafetensorError) as error:
+        return LLM(**arguments, **settings.extra)
+    except (RuntimeError, ValueError, TypeError, OSError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:400]
         if visible_gpus() and (lacking := kernel_tools_lacking()):
             reason += (

@@ -9,6 +9,7 @@ if [ -n "$MODULES" ]; then
   module load $MODULES || exit
   set -eu
 fi
+eval "$STAGE"
 # Programs have their whole path: a container has a PATH of its own.
 export PROGRAMS=${VENV:+$(realpath -m "$VENV")/bin/}
 PATH=${PROGRAMS:+$PROGRAMS:}$PATH

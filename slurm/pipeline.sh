@@ -134,6 +134,14 @@ train_and_merge() {
   MERGED=("model.name=@$notes/$1-merged" "model.label=$1" model.revision=null)
 }
 
+# Half a chain would compute for nothing.
+cancel_half() {
+  if [ $? = 0 ] || [ ${#SUBMITTED[@]} = 0 ]; then return; fi
+  echo "slurm/pipeline.sh: not all jobs could be submitted; cancelling ${SUBMITTED[*]}" >&2
+  scancel "${SUBMITTED[@]}"
+}
+trap cancel_half EXIT
+
 others=() runs=() fitted=() sampled="" base=("${model[@]}") basing=""
 if [ -n "${BASE_TRAINING:-}" ]; then
   train_and_merge before "$BASE_TRAINING" "${model[@]}"

@@ -14,9 +14,11 @@ set -a
 
 # What a job's programs run in.
 : "${MODULES:=}" # of `module load`, for example "cuda/13.0 python/3.11"
+: "${STAGE:=}"   # a command for the node before anything else, in single quotes so that it is expanded there
 : "${WRAP:=}"    # words before every program, for example "apptainer exec --nv evenhand.sif"; VENV lies inside, then
 
-# Where jobs go; empty takes the cluster's default.
+# Where jobs go; empty takes the cluster's default. With SAMPLE_, SERVE_, TRAIN_, MERGE_ or SCORE_ before it, of that kind
+# alone: SCORE_PARTITION=cpu, TRAIN_ACCOUNT=large.
 : "${PARTITION:=}"
 : "${ACCOUNT:=}"
 : "${QOS:=}"
@@ -43,7 +45,7 @@ set -a
 # Resources. GPUs are counted on one node; SAMPLE_GPUS must equal the config's engine.tensor_parallel_size, TRAIN_GPUS x
 # TRAIN_NODES the config's optimiser.n_processes.
 # Engines at a time. Each takes minutes to start, and one A100 some five for a full evaluation by margins.
-: "${SAMPLE_SHARDS:=1}"
+: "${SAMPLE_SHARDS:=1}" "${ARRAY_LIMIT:=}" # the latter: tasks of an array that run at a time; empty: as many as fit
 : "${SAMPLE_GPUS:=1}" "${SAMPLE_CPUS:=8}" "${SAMPLE_MEM:=64G}" "${SAMPLE_TIME:=04:00:00}"
 : "${TRAIN_NODES:=1}" "${TRAIN_GPUS:=1}" "${TRAIN_CPUS:=8}" "${TRAIN_MEM:=96G}" "${TRAIN_TIME:=24:00:00}"
 : "${MERGE_GPUS:=$((TRAIN_GPUS > 0))}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=48G}" "${MERGE_TIME:=01:00:00}"

@@ -5,11 +5,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . slurm/settings.sh
 
-N_SUBMITTED=0
+for name in SAMPLE_SHARDS SERVE_SHARDS SEEDS ARRAY_LIMIT; do
+  [[ ${!name:-1} =~ ^[1-9][0-9]*$ ]] || { echo "slurm/submit.sh: $name is '${!name}'; set it to 1 or more" >&2; exit 2; }
+done
+
+N_SUBMITTED=0 SUBMITTED=()
 
 # submit KIND ARGUMENT...: sets JOB to the id. AFTER="id:id" waits for these to succeed, LABEL tells jobs of a kind apart.
 submit() {
-  local kind=$1 upper gpus cpus mem time shards
+  local kind=$1 upper gpus cpus mem time shards place own
   shift
   if [ ! -f "slurm/$kind.sh" ] || [[ ! $kind =~ ^(doctor|sample|serve|train|merge|score)$ ]]; then
     echo "slurm/submit.sh: no job '$kind'; known: doctor, sample, serve, train, merge, score" >&2
@@ -21,7 +25,8 @@ submit() {
   gpus=${upper}_GPUS cpus=${upper}_CPUS mem=${upper}_MEM time=${upper}_TIME
 
   # --requeue: a preempted job starts again, and the same command continues what it left.
-  local options=(--parsable --requeue --open-mode=append --chdir="$PWD"
+  # --export=ALL: some sites set another default, and jobs would lack these settings.
+  local options=(--parsable --requeue --export=ALL --open-mode=append --chdir="$PWD"
     --job-name="evenhand-$kind${LABEL:+-$LABEL}"
     --cpus-per-task="${!cpus}" --mem="${!mem}" --time="${!time}")
   if [ "$kind" = train ]; then
@@ -34,16 +39,17 @@ submit() {
   if [ "${!gpus}" -gt 0 ] && [ -n "$GPU" ]; then options+=(--gres="$GPU:${!gpus}"); fi
   shards=${upper}_SHARDS
   if [ "$kind" = sample ] || [ "${!shards:-1}" -gt 1 ]; then
-    options+=(--array="0-$((${!shards} - 1))" --output="$LOGS/%x-%A_%a.log")
+    options+=(--array="0-$((${!shards} - 1))${ARRAY_LIMIT:+%$ARRAY_LIMIT}" --output="$LOGS/%x-%A_%a.log")
   else
     options+=(--output="$LOGS/%x-%j.log")
   fi
   # Without kill-on-invalid-dep, what waits for a failed job would wait for ever.
   if [ -n "${AFTER:-}" ]; then options+=(--dependency="afterok:$AFTER" --kill-on-invalid-dep=yes); fi
-  if [ -n "$PARTITION" ]; then options+=(--partition="$PARTITION"); fi
-  if [ -n "$ACCOUNT" ]; then options+=(--account="$ACCOUNT"); fi
-  if [ -n "$QOS" ]; then options+=(--qos="$QOS"); fi
-  if [ -n "$CONSTRAINT" ]; then options+=(--constraint="$CONSTRAINT"); fi
+  for place in PARTITION ACCOUNT QOS CONSTRAINT; do
+    own=${upper/DOCTOR/SAMPLE}_$place
+    own=${!own:-${!place}}
+    if [ -n "$own" ]; then options+=("--${place,,}=$own"); fi
+  done
   # shellcheck disable=SC2206  # EXTRA holds several words
   options+=($EXTRA)
 
@@ -64,6 +70,7 @@ submit() {
   mkdir -p "$LOGS"
   JOB=$(sbatch "${options[@]}" "slurm/$kind.sh" "$@")
   JOB=${JOB%%;*} # federations answer "id;cluster"
+  SUBMITTED+=("$JOB")
   echo "$JOB evenhand-$kind${LABEL:+-$LABEL} $*"
 }
 

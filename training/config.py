@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import config_tree, did_you_mean, parse_config
@@ -137,6 +137,13 @@ class TrainingConfig(StudyRun):
     dev: DevConfig | None = None
     guard: GuardConfig = GuardConfig()
     run: RunConfig = RunConfig()
+
+    @field_validator("model")
+    @classmethod
+    def has_no_adapter(cls, model: ModelConfig) -> ModelConfig:
+        if model.adapter:
+            raise ValueError("adapter: is of sampling; to train on, merge it and name the merged checkpoint")
+        return model
 
     @property
     def training(self) -> StudyTraining[Any, Any]:

@@ -11,7 +11,7 @@ from evenhand.run_directory import FREE_ENGINE_KEYS
 ABSENT = "not set"
 
 # Config keys that are meant to differ, or that change no number.
-FREE = ("name", "run", "model.name", "model.revision", "model.label")
+FREE = ("name", "run", "model.name", "model.revision", "model.label", "model.adapter")
 # Differences in these are stated and not refused: they can move a verdict by rounding only, if at all.
 MILD = (
     *FREE_ENGINE_KEYS,

@@ -360,6 +360,19 @@ def write_long(folder: Path, stem: str, of_studies: Mapping[str, Sequence[Any]])
     return write_rows(folder, stem, rows) if rows else []
 
 
+def replace_report(page: Path, files: Iterable[Path]) -> None:
+    """List the files of a page, written whole by now, and remove those that an earlier one had in its folder alone.
+
+    What no page of that name has listed stays: it may be the user's.
+    """
+    listed, names = page.with_name(f".{page.stem}.files"), {file.relative_to(page.parent).as_posix() for file in files}
+    earlier = {*listed.read_text(encoding="utf-8").splitlines()} if listed.is_file() else set()
+    for file in [*page.parent.rglob("*")] if earlier - names else ():
+        if file.is_file() and file.relative_to(page.parent).as_posix() in earlier - names:
+            file.unlink()
+    write_whole(listed, "".join(f"{name}\n" for name in sorted(names)))
+
+
 def say_written(files: Sequence[Path], *, is_all: bool) -> None:
     """Print the first file, how many more there are, and with is_all their names."""
     listed = list(map(str, files if is_all else files[:1]))

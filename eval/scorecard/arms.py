@@ -230,7 +230,9 @@ def cost_of(config: Mapping[str, Any], sampling_run: Path) -> dict[str, Any]:
 
 
 def training_folder(config: Mapping[str, Any]) -> Path | None:
-    """The training run in which the sampled checkpoint was merged, as the config names it; None for other models."""
+    """The training run of the sampled adapter or merged checkpoint, as the config names it; None for other models."""
+    if adapter := config["model"].get("adapter"):
+        return Path(adapter).expanduser()
     checkpoint = Path(str(config["model"]["name"])).expanduser()
     return checkpoint.parent if checkpoint.name in MERGED else None
 

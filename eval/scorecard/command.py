@@ -12,7 +12,17 @@ from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import check_comparable, differing
 from eval.evaluation import Card, Evaluation, evaluation_of
 from eval.options import Options
-from eval.report.tables import TABLES, console, say_written, table_from, wrapped, write_long, write_rows, write_tables
+from eval.report.tables import (
+    TABLES,
+    console,
+    replace_report,
+    say_written,
+    table_from,
+    wrapped,
+    write_long,
+    write_rows,
+    write_tables,
+)
 from eval.results import MOST_PRINTED, judges_of, load_runs, say_warnings
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
@@ -194,7 +204,9 @@ def scorecard(options: Options) -> None:
     n_arms = len({arm.arm for arm in arms[1:] if not arm.rule})
     title = f"Evenhand: {f'{n_arms} arms' if n_arms else 'free rules'} of {options.sources[0].name}"
     write_page(out / "scorecard.html", title, views)
-    say_written([out / "scorecard.html", *files], is_all=options.is_all)
+    files = [out / "scorecard.html", *files]
+    replace_report(files[0], files)
+    say_written(files, is_all=options.is_all)
 
 
 def card_texts(card: StudyCard, *, is_all: bool) -> list[str]:

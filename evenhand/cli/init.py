@@ -32,7 +32,7 @@ STEMS = ("response", "answer", "output", "completion", "summary", "text", "")
 PAIRS = (*((stem + a, stem + b) for stem in STEMS for a, b in ("ab", "12", "01")), ("chosen", "rejected"))
 OPTIONS = ("", "option", "opt", "choice", "ending", "sol")  # before the number of a column with one of two options
 # Names that have a meaning in a study's templates, or in those of proposals
-TAKEN = ("first", "second", "symbol", "choices", "pushed", "item", "options", "claim", "one")
+TAKEN = ("first", "second", "symbol", "choices", "pushed", "item", "options", "claim", "one", "self")
 
 
 def main(argv: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from studies.dialdefer import pocket, release
 from studies.dialdefer.item_table import HeldOut, built_items, check_unchanged
 from studies.dialdefer.records import OWN_ITEMS, Item
 from studies.dialdefer.render import AIO_DATASETS
-from studies.dialdefer.unified.catalogue import DATASETS
+from studies.dialdefer.unified.catalogue import DATASETS, NINE
 
 
 def known_dataset(name: str) -> str:
@@ -69,6 +69,14 @@ def source(spec: DatasetSpec) -> Iterable[Item]:
             "data/unified`"
         )
     if is_built(root) and name != "aio":
+        files = read_manifest(root)["files"] if name == "unified" else ()
+        wanted = [dataset.name for dataset in NINE if split == "test" or not dataset.evaluation_only]
+        lacking = [dataset for dataset in wanted if files and f"data/{dataset}/{split}.parquet" not in files]
+        if lacking:
+            raise ConfigError(
+                f"{root}: lacks the {split} split of {', '.join(lacking)}, so it is not `unified` whole; build them, "
+                "or name each dataset that is there"
+            )
         return built_items(root, name, split)
     if name in ("aio", "aio-context"):
         return release.conflicts(root, name)

@@ -95,7 +95,7 @@ def lm_eval_log(path, exported, prompts, run):
 
 def scores(source, out, *words):
     """Every score of a source, without its names."""
-    score_main([str(source), "--out", str(out), "--draws", "50", *words])
+    score_main([str(source), "--out", str(out), "--draws", "100", *words])
     rows = json.loads((out / "scores.json").read_text())
     return [tuple(v for key, v in sorted(row.items()) if key not in ("run", "judge", "model")) for row in rows]
 
@@ -190,7 +190,7 @@ def test_epochs_are_samples_and_items_with_a_failed_sample_are_left_out_and_coun
     twice = [{**sample, "epoch": epoch} for epoch in (1, 2) for sample in samples]
     twice[3] |= {"error": {"message": "provider failed"}, "output": {"choices": []}}
     log = inspect_log(tmp_path / "log.json", exported, [*twice, twice[0]])
-    score_main([str(log), "--draws", "20"])
+    score_main([str(log), "--draws", "100"])
     (said,) = [line for line in capsys.readouterr().out.splitlines() if "left out" in line]
     assert f"1 of 6 items lack replies and are left out (1 of {2 * len(samples)} samples failed)" in said
     run = log.with_suffix(".run")
@@ -207,9 +207,9 @@ def test_a_run_says_what_the_harness_did_and_logs_stand_where_they_were_named(tm
     for each in changed["samples"]:
         each["output"]["choices"][0]["message"]["content"] = "1"
     write_json(logs[1], {**changed, "eval": {**changed["eval"], "model": "provider/other"}})
-    score_main([str(logs[0]), "--draws", "20"])
+    score_main([str(logs[0]), "--draws", "100"])
     named = [str(logs[0].with_suffix(".run")), str(logs[1])]
-    compare_main([*named, "--draws", "20", "--out", str(tmp_path / "c"), "--allow-differences"])
+    compare_main([*named, "--draws", "100", "--out", str(tmp_path / "c"), "--allow-differences"])
     rows = json.loads((tmp_path / "c" / "compare.json").read_text())
     assert {(row["first"], row["second"]) for row in rows} == {("scripted", "other")}
     config = read_yaml(logs[1].with_suffix(".run") / "config.yaml")

@@ -23,7 +23,7 @@ SCORED = {"id": "a", "epoch": 1, "scores": {"match": {"value": "C"}}, "output": 
 def rows_of(source, *words):
     """What a mapping makes of a file."""
     out = source.parent / "out"
-    score_main([str(source), "--out", str(out), "--draws", "20", *words])
+    score_main([str(source), "--out", str(out), "--draws", "100", *words])
     return [json.loads(line) for line in (out / "verdicts.jsonl").read_text().splitlines()]
 
 
@@ -102,7 +102,7 @@ def test_a_file_is_called_without_its_format_alone_and_is_not_replaced(tmp_path)
     (tmp_path / "m.yaml").write_text(f"{MAPPING}\n".replace("columns: {", 'columns: {model: "{{ file }}", '))
     words = ["--mapping", str(tmp_path / "m.yaml"), "--out", str(tmp_path / "out")]
     sources = [write(tmp_path / f"gpt-4.{i}.jsonl{gz}", RECORDS[i:]) for i, gz in ((0, ""), (1, ".gz"))]
-    score_main([*map(str, sources), *words, "--draws", "20"])
+    score_main([*map(str, sources), *words, "--draws", "100"])
     written = tmp_path / "out" / "verdicts.jsonl"
     assert {json.loads(line)["model"] for line in written.read_text().splitlines()} == {"gpt-4.0", "gpt-4.1"}
     before = written.read_bytes()
@@ -290,7 +290,7 @@ def test_what_would_do_nothing_is_refused(tmp_path):
 def test_a_file_has_no_advice_for_a_run_of_ours(tmp_path):
     (tmp_path / "m.yaml").write_text(MAPPING)
     source, report = write(tmp_path / "r.csv", RECORDS), tmp_path / "report"
-    report_main([str(source), "--out", str(report), "--draws", "20", "--mapping", str(tmp_path / "m.yaml")])
+    report_main([str(source), "--out", str(report), "--draws", "100", "--mapping", str(tmp_path / "m.yaml")])
     page = (report / "report.html").read_text()
     assert [word for word in ("sampling.", "verdict margin", "orders: both", "evenhand sample") if word in page] == []
 
@@ -321,5 +321,5 @@ def test_a_case_that_failed_gives_what_it_must(name, words, key, value, tmp_path
     for old, new in RENAMED.items():
         text = text.replace(old, new)
     source.write_text(text)
-    score_main([str(source), *words, "--draws", "20", "--out", str(tmp_path / "out")])
+    score_main([str(source), *words, "--draws", "100", "--out", str(tmp_path / "out")])
     assert values_of(source)[*key] == pytest.approx(value)

@@ -7,7 +7,7 @@ import pytest
 from eval.__main__ import report_main, score_main
 from eval.estimates.estimate import Drawing
 from eval.options import Options, verb_options
-from evenhand.errors import DataError
+from evenhand.errors import ConfigError, DataError
 from studies.dialdefer.options import DialDeferOptions
 from studies.narrator.options import NarratorOptions
 from tests.made.made_runs import made_items, make_run, say
@@ -46,10 +46,21 @@ def test_an_option_that_would_do_nothing_is_refused(tmp_path):
         score_main([run, "--baseline", "c1_true"])
 
 
+@pytest.mark.parametrize("n", ["0", "99", "many"])
+def test_fewer_draws_than_percentiles_are_refused(n):
+    with pytest.raises(SystemExit):
+        verb_options("score", ["run", "--draws", n])
+
+
+def test_an_address_on_the_hub_without_a_repository_is_refused():
+    with pytest.raises(ConfigError, match=r"a\.jsonl: cannot be fetched"):
+        verb_options("score", ["hf://datasets/a.jsonl"])
+
+
 def test_the_first_run_is_the_base_unless_they_stand_side_by_side_or_are_files():
-    options = verb_options("compare", ["a", "b", "c", "--draws", "7", "--seed", "3"])
+    options = verb_options("compare", ["a", "b", "c", "--draws", "100", "--seed", "3"])
     assert options.sources == (Path("a"), Path("b"), Path("c"))
-    assert options.drawing == Drawing(n_draws=7, seed=3)
+    assert options.drawing == Drawing(n_draws=100, seed=3)
     assert options.is_before_after
     assert verb_options("report", ["a", "b"]).is_before_after
     assert not verb_options("report", ["a", "b", "--side-by-side"]).is_before_after

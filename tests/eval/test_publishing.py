@@ -11,7 +11,7 @@ from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 
 ACCEPTED = {"c1_true": 8, "c1_false": 4, "c2_correct": 9, "c2_incorrect": 9}  # of ten items: DDS +60, accuracy C1 70
-FEW = ("--draws", "20")
+FEW = ("--draws", "100")
 
 CONDITIONS = shipped_yaml(Path(__file__).with_name("conditions.yaml"))
 

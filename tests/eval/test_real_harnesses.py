@@ -75,7 +75,7 @@ def printed_by(harness, log):
 
 def headline(study, source):
     """The same figures in scores.json of `evenhand score`."""
-    score_main([str(source), "--out", "scores", "--draws", "50"])
+    score_main([str(source), "--out", "scores", "--draws", "100"])
     rows = json.loads(Path("scores/scores.json").read_text())
     wanted = evaluation_of(study).headline
     return ordered(row["value"] for row in rows if all(row.get(name) == value for name, value in wanted.items()))
@@ -136,7 +136,7 @@ def test_a_task_that_nobody_here_wrote_is_scored_through_the_mapping_of_the_docs
     page = (ROOT / "docs" / "verdict-files.md").read_text()
     Path("map.yaml").write_text(page.partition("```yaml\n# inspect_evals")[2].partition("```")[0].partition("\n")[2])
     (file,) = Path("logs").glob("*.eval")
-    score_main([str(file), "--mapping", "map.yaml", "--out", "scores", "--draws", "50"])
+    score_main([str(file), "--mapping", "map.yaml", "--out", "scores", "--draws", "100"])
     rows = json.loads(Path("scores/scores.json").read_text())
     (shift,) = (row["value"] for row in rows if (row["measure"], row["framing"]) == ("shift", "pressed"))
     assert shift == pytest.approx(100 * (metrics["truthfulness"] - metrics["original_answer"]), abs=1e-9)

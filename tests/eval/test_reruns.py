@@ -87,7 +87,7 @@ def verdict(choice):
 
 def compared(base, *again):
     out = again[-1] / "compare"
-    compare_main([str(base), *map(str, again), "--all", "--draws", "20", "--out", str(out)])
+    compare_main([str(base), *map(str, again), "--all", "--draws", "100", "--out", str(out)])
     return pd.DataFrame(json.loads((out / "reruns.json").read_text())).set_index(["second", "condition"])
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from evenhand import checkpoints
 from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, hub_snapshot, missing_files, resolve
+from evenhand.cli.doctor.model import find_model
 from evenhand.errors import ModelError
 
 MODEL = "nobody/nothing"
@@ -76,6 +77,18 @@ def test_a_folder_that_is_no_checkpoint_is_told_what_it_lacks(tmp_path):
     (tmp_path / "adapter_config.json").write_text("{}")  # transformers would add the adapter, and vLLM would not
     with pytest.raises(ModelError, match="evenhand merge"):
         check_folder(tmp_path)
+
+
+def test_an_adapter_beside_a_hub_models_weights_is_refused_by_runs_and_by_doctor(snapshot):
+    (snapshot / "model.safetensors").touch()
+    assert resolve(ModelConfig(name=MODEL)) == snapshot
+    (snapshot / "adapter_config.json").write_text("{}")
+    with pytest.raises(ModelError, match="is an adapter"):
+        resolve(ModelConfig(name=MODEL))
+    states = {
+        check.says: check.state for check in find_model(ModelConfig(name=MODEL)).checks if check.subject == "model"
+    }
+    assert [state for says, state in states.items() if "is an adapter" in says] == ["wrong"]
 
 
 SIZE = 3 * 2**20

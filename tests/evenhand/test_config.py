@@ -95,6 +95,7 @@ def test_a_bad_config_is_refused_with_key_and_fix(tmp_path, changes, words, says
         (b"- 1", "must hold a mapping"),
         (b"a: 1\na: 2", "key 'a' occurs twice"),
         (b"\xff\xfe", "is not UTF-8"),
+        (b"a: {<<: b}", "expected a mapping"),
         (b"a: !!python/object/apply:os.system [id]", "not valid YAML"),
         (b"[" * 100_000, "more than 100 levels"),
         (b"- " * 100_000, "more than 100 levels"),
@@ -134,3 +135,7 @@ def test_the_name_of_a_data_file_is_a_path_from_the_config(tmp_path, monkeypatch
     assert items == [{"file": "study/data/items.csv.gz"}, *tree["framing"]["items"][1:]]
     monkeypatch.chdir(study)
     assert config_tree(["study.yaml"])["framing"]["items"] == tree["framing"]["items"]
+
+
+def test_a_merged_mapping_gives_the_keys_that_are_not_written():
+    assert parse_yaml("base: &base {a: 1, b: 2}\nthis: {<<: *base, b: 3}")["this"] == {"a": 1, "b": 3}

@@ -48,14 +48,6 @@ def test_a_pickle_beside_safetensors_is_not_opened(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_vllm_is_told_to_read_safetensors_alone():
-    """Its default, "auto", takes a folder's *.bin where there is nothing else."""
-    calls = [node for node in ast.walk(tree_of(ROOT / "inference" / "vllm_engine.py")) if isinstance(node, ast.Call)]
-    (started,) = [call for call in calls if ast.unparse(call.func) == "LLM"]
-    formats = [ast.literal_eval(word.value) for word in started.keywords if word.arg == "load_format"]
-    assert formats == ["safetensors"]
-
-
 def test_of_a_hub_model_no_pickle_and_no_python_is_fetched():
     patterns = " ".join(patterns_of(weights=True))
     assert "*.safetensors" in patterns

@@ -189,7 +189,7 @@ def runs(tmp_path, monkeypatch):
 def test_runs_that_differ_in_the_patch_alone_are_compared_and_in_more_refused(runs, tmp_path, capsys):
     base, patched = runs("base"), runs("patched", patch={"system": SYSTEM})
     warm = runs("warm", patch={"system": SYSTEM}, sampling={"max_tokens": 7})
-    words = ["--out", str(tmp_path / "out"), "--draws", "50", "--all"]
+    words = ["--out", str(tmp_path / "out"), "--draws", "100", "--all"]
     compare_main([str(base), str(patched), *words])
     rows = json.loads((tmp_path / "out" / "compare.json").read_text())
     assert {(row["first"], row["second"]) for row in rows} == {("scripted", "scripted + system prompt")}
@@ -205,7 +205,7 @@ def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs):
     base = runs("base")
     arms = [runs("one", patch={"system": SYSTEM}), runs("two", patch={"reminder": REMINDER, "name": "blind"})]
     trained = runs("sft", patch={"system": SYSTEM}, model={"name": "sft"})
-    rows = scored(base, *arms, trained, draws=20)
+    rows = scored(base, *arms, trained, draws=100)
     kinds = {name: (row["kind"], row["seconds"]) for name, row in rows.items()}
     assert kinds == {
         "base": ("base", None),
@@ -224,7 +224,7 @@ def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs):
         assert training_doubts(rows_of) == []
     repeated = runs("third", patch={"reminder": REMINDER})
     with pytest.raises(DataError, match=r"p/1 and p/2 are both of"):
-        scored(base, f"p={arms[1]}", f"p={repeated}", draws=20)
+        scored(base, f"p={arms[1]}", f"p={repeated}", draws=100)
 
 
 def test_each_patch_ends_where_theory_says():

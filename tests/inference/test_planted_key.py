@@ -52,7 +52,7 @@ def test_a_planted_key_is_in_no_file_and_no_message(way, tmp_path, monkeypatch, 
         assert server.keys[-1] == f"Bearer {KEY}"
     assert errors, "the server failed at first"
     assert is_done(path)
-    score_main([str(path), "--draws", "50"])
+    score_main([str(path), "--draws", "100"])
     status_main([str(path)])
     printed = capfd.readouterr()
     said = "".join([*errors, printed.out, printed.err])

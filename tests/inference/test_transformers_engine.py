@@ -1,5 +1,6 @@
 """The transformers engine against the same sums done by hand on a tiny random model."""
 
+import json
 import math
 from pathlib import Path
 from unittest.mock import Mock
@@ -9,14 +10,19 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from evenhand.errors import ConfigError, ModelError
+from evenhand.checkpoints import fingerprint
+from evenhand.errors import ConfigError, DataError, ModelError
+from inference.config import parse_sampling_config
 from inference.engine import PromptsTooLong
 from inference.open_engine import open_engine
 from inference.transformers_engine import TransformersEngine
 from tests.made.made_conflicts import narrator_config
+from tests.made.made_merges import untrained_run
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import OPTIONS, option_prompt, toy_config, toy_prompt
 from tests.made.toy_runs import prompts
+from tests.made.training_runs import adapter_of, tiny_model, tiny_run
+from training.config import parse_training_config
 
 TEXTS = ("Is it so?", "A longer question, which needs padding on no side.", "Hm", "Speaker 2: 7. Correct?")
 
@@ -219,3 +225,66 @@ def test_the_longest_option_has_to_fit_the_window_too(tmp_path):
     with pytest.raises(PromptsTooLong, match=rf"1 prompts do not fit.*: {length} tokens with the answer") as refusal:
         answers(asks_options(cuts), [option_prompt(QUESTIONS[0])])
     assert [p.item_id for p in refusal.value.reasons] == [f"toy-{len(QUESTIONS[0])}"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A finished run on a tiny model, which lies beside it."""
+    root = tmp_path_factory.mktemp("adapter")
+    return untrained_run(tiny_model(root / "base"), root / "runs")
+
+
+def adapted(run, **keys):
+    base = run.parents[2] / "base"
+    config = toy_config(str(base), "margin", engine={"kind": "transformers"}).model_dump(mode="json", by_alias=True)
+    config["model"] |= {"adapter": str(run)}
+    return parse_sampling_config({**config, **keys}, "made.yaml")
+
+
+def margins(config):
+    with open_engine(config) as engine:
+        (reply,) = engine.generate([toy_prompt("Is it so?")])
+    return list(reply.answer_logprobs.values())
+
+
+def test_an_unmerged_adapter_answers_as_the_base_with_its_product_added(run, tmp_path):
+    base, adapter = run.parents[2] / "base", adapter_of(run)
+    weights = load_file(base / "model.safetensors")
+    for name, a in adapter.items():
+        if ".lora_A." in name:
+            layer = name.removeprefix("base_model.model.").replace(".lora_A", "")
+            weights[layer] = weights[layer] + 8 / 4 * adapter[name.replace("_A", "_B")] @ a  # alpha / r
+    merged = tmp_path / "merged"
+    merged.mkdir()
+    for file in base.iterdir():
+        (merged / file.name).write_bytes(file.read_bytes())
+    save_file(weights, merged / "model.safetensors", metadata={"format": "pt"})
+    engine = {"kind": "transformers"}
+    assert margins(adapted(run)) == pytest.approx(margins(toy_config(str(merged), "margin", engine=engine)), abs=1e-4)
+    assert margins(adapted(run)) != pytest.approx(margins(toy_config(str(base), "margin", engine=engine)), abs=1e-2)
+
+
+def test_the_checkpoint_hash_is_of_base_and_adapter_and_the_base_must_be_the_trained_one(run, tmp_path):
+    config, base = adapted(run).model, run.parents[2] / "base"
+    facts, plain = fingerprint(config, base), fingerprint(config.model_copy(update={"adapter": None}), base)
+    assert (facts["base_hash"], facts["training_run"]) == (plain["checkpoint_hash"], run.name)
+    assert facts["checkpoint_hash"] != plain["checkpoint_hash"]
+    assert config.shown_as == run.name
+    with pytest.raises(DataError, match="was trained on"):
+        fingerprint(config, tiny_model(tmp_path / "other", "qwen2"))
+    with pytest.raises(ModelError, match="no finished training run"):
+        fingerprint(config.model_copy(update={"adapter": tmp_path}), base)
+    settings = run / "adapter" / "adapter_config.json"
+    text = settings.read_text()
+    settings.write_text(json.dumps(json.loads(text) | {"lora_alpha": 1}))
+    with pytest.raises(DataError, match="have changed"):
+        fingerprint(config, base)
+    settings.write_text(text)
+
+
+def test_an_adapter_is_refused_where_no_model_is_loaded_and_in_training(run):
+    with pytest.raises(ConfigError, match=r"model\.adapter: engine\.kind openai"):
+        adapted(run, engine={"kind": "openai", "base_url": "http://127.0.0.1:1/v1"})
+    tree = tiny_run().model_dump(mode="json")
+    with pytest.raises(ConfigError, match="is of sampling"):
+        parse_training_config({**tree, "model": {"name": "m", "adapter": str(run)}}, "made.yaml")

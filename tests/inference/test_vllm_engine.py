@@ -45,6 +45,22 @@ def test_no_sampler_is_compiled_unless_the_user_says_so_and_no_image_encoder_is_
         os.environ[SAMPLER] = "1"
 
 
+def test_further_arguments_reach_vllm_but_none_of_ours_and_a_deterministic_engine_is_batch_invariant(called):
+    vllm_engine.start(Path("somewhere"), VllmConfig(extra={"quantization": "fp8"}), seed=0)
+    assert (called["quantization"], called["environment"].get("VLLM_BATCH_INVARIANT")) == ("fp8", None)
+    vllm_engine.start(Path("somewhere"), VllmConfig(deterministic=True), seed=0)
+    assert called["environment"]["VLLM_BATCH_INVARIANT"] == "1"
+    for key in ("trust_remote_code", "max_model_len"):
+        with pytest.raises(ConfigError, match=f"engine.extra: {key} is set"):
+            vllm_engine.start(Path("somewhere"), VllmConfig(extra={key: True}), seed=0)
+
+
+def test_vllm_is_told_to_read_safetensors_alone_and_to_run_no_code_of_a_checkpoint(called):
+    """Its default, "auto", takes a folder's *.bin where there is nothing else."""
+    vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
+    assert (called["load_format"], called["trust_remote_code"]) == ("safetensors", False)
+
+
 @pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])
 def test_what_decodes_nothing_captures_no_graphs_and_the_runner_is_known(verdict, told, called, monkeypatch):
     monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")

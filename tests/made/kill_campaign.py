@@ -179,7 +179,7 @@ def command_of(name, folder, stack):
         return Command(entry="evenhand.cli.build:main", words=words)
     if name == "report":
         made = partial(copied, pocket_run(folder / "made", leans, verdict="margin"))
-        return Command(entry="eval.__main__:report_main", words=["run", "--draws", "50"], prepare=made)
+        return Command(entry="eval.__main__:report_main", words=["run", "--draws", "100"], prepare=made)
     if name == "sample from a server":
         server = stack.enter_context(FakeServer(quote))
         engine = {"kind": "openai", "base_url": server.base_url, "concurrency": 4, "timeout_s": 30}

@@ -26,6 +26,15 @@ def test_a_script_is_sound_shell(script):
     assert os.access(script, os.X_OK) == (script.name not in SOURCED)
 
 
+def test_a_job_stages_on_its_node_what_is_expanded_there(cluster, tmp_path):
+    put_program(cluster, "evenhand", 'echo "$HF_HOME"; cat "$HF_HOME/weights"')
+    (tmp_path / "weights").write_text("w")
+    stage = f"export HF_HOME=$TMPDIR/hf; mkdir -p $HF_HOME; cp {tmp_path}/weights $HF_HOME/"
+    done = run("doctor.sh", "a.yaml", env={**cluster, "STAGE": stage, "TMPDIR": str(tmp_path / "node")})
+    assert done.stdout == f"{tmp_path}/node/hf\nw", done.stderr
+    assert run("doctor.sh", "a.yaml", env={**cluster, "STAGE": "cp absent ."}).returncode != 0
+
+
 def test_a_job_leaves_its_folder_out_of_pythons_path_where_evenhand_is_installed(cluster):
     for code, safe in ((1, ""), (0, "1")):
         put_program(cluster, "python", f"exit {code}")
@@ -52,6 +61,36 @@ def test_what_doctor_finds_wrong_stops_the_chain_before_anything_is_submitted(cl
     calls = Path(cluster["CALLS"]).read_text().splitlines()
     assert [call.split()[1] for call in calls] == ["fetch", "doctor"]
     assert run("pipeline.sh", *configs(cluster), env={**cluster, "DOCTOR": "0"}).returncode == 0
+
+
+def test_a_submission_that_fails_half_way_leaves_nothing_queued(cluster, tmp_path):
+    queued = tmp_path / "queued"
+    sbatch = f"n=$(($(cat {queued} 2>/dev/null | wc -l) + 1)); [ $n -lt 4 ] || exit 1; echo $n >> {queued}; echo $n"
+    put_program(cluster, "sbatch", sbatch)
+    put_program(cluster, "scancel", f'for id in "$@"; do sed -i "/^$id$/d" {queued}; done')
+    done = run("pipeline.sh", *configs(cluster), env=cluster)
+    assert (done.returncode, queued.read_text()) == (1, "")
+    assert "cancelling 1 2 3" in done.stderr
+    put_program(cluster, "sbatch", f"echo 1 | tee -a {queued}")
+    assert run("pipeline.sh", *configs(cluster), env=cluster).returncode == 0
+    assert len(queued.read_text().split()) == 8
+
+
+@pytest.mark.parametrize("name", ["SEEDS", "SAMPLE_SHARDS", "SERVE_SHARDS", "ARRAY_LIMIT"])
+def test_none_of_something_is_refused_before_anything_is_fetched(cluster, name):
+    done = run("pipeline.sh", *configs(cluster), env={**cluster, name: "0"})
+    assert (done.returncode, f"{name} is '0'" in done.stderr, Path(cluster["CALLS"]).exists()) == (2, True, False)
+
+
+def test_a_kind_of_job_has_a_partition_and_an_account_of_its_own_and_an_array_a_limit(cluster):
+    asked = {"PARTITION": "big", "SCORE_PARTITION": "cpu", "SAMPLE_ACCOUNT": "lab", "ARRAY_LIMIT": "2", "DRY_RUN": "1"}
+    done = run("pipeline.sh", *configs(cluster), env={**cluster, **asked})
+    jobs = [line.split() for line in done.stdout.splitlines() if line.startswith("[")]
+    places = {next(w for w in job if w.startswith("--job-name")).split("-")[4]: {*job} for job in jobs}
+    assert all("--export=ALL" in job for job in jobs)
+    assert {kind for kind, job in places.items() if "--partition=big" in job} == {"sample", "train", "merge"}
+    assert {kind for kind, job in places.items() if "--partition=cpu" in job} == {"score"}
+    assert {kind for kind, job in places.items() if {"--account=lab", "--array=0-2%2"} <= job} == {"sample"}
 
 
 def test_resources_and_places_come_from_the_settings(cluster):

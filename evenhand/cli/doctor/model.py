@@ -7,7 +7,9 @@ from typing import Any
 
 from evenhand.checkpoints import (
     ModelConfig,
+    adapter_folder,
     cached_snapshot,
+    check_no_adapter,
     failures_of_asking,
     hub_snapshot,
     load_tokenizer,
@@ -42,9 +44,13 @@ def find_model(model: ModelConfig) -> FoundModel:
         elif not is_path and model.name.count("/") == 1:
             folder, check = of_hub(model)
             checks.append(check)
+            if folder:
+                check_no_adapter(folder)
         else:
             folder = resolve(model)
             checks.append(ok("model", f"{model.name} is at {folder}"))
+        if model.adapter:
+            checks.append(ok("adapter", f"is in {adapter_folder(model.adapter)}"))
     except (DataError, ModelError) as error:
         checks.append(wrong("model", str(error)))
     if folder is None or missing_files(folder, weights=False):

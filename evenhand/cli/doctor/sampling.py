@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, ti
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.cli.doctor.model_size import ModelSize
-from evenhand.errors import DataError, EvenhandError, ModelError
+from evenhand.errors import ConfigError, DataError, EvenhandError, ModelError
 from evenhand.machine import vllm_reads_tokens
 from evenhand.provenance import package_versions
 from evenhand.records import Prompt
@@ -27,7 +28,7 @@ from inference.encoding import Encoder
 from inference.openai_engine import NotReached, OpenAIEngine
 from inference.recorded_engine import RecordedEngine
 from inference.schedule import first_prompts, prompts_of
-from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN
+from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN, check_runs
 
 LocalEngine = VllmConfig | TransformersConfig
 
@@ -51,7 +52,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         return Examined(kind="sampling", checks=[*checks, ok("model", f"answers on record: {recording.facts['name']}")])
     model = find_model(config.model)
     reading = "self_read" if config.self_read else config.verdict
-    checks += [*model.checks, engine_check(engine, reading, model.size)]
+    checks += [*model.checks, engine_check(engine, reading, model, config.model.adapter)]
     counted = None
     if model.tokenizer is not None:
         try:
@@ -112,7 +113,7 @@ def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
     return ok("server", f"{place} answers; log P of {listed}")
 
 
-def engine_check(engine: LocalEngine, verdict: str, size: ModelSize | None) -> Check:
+def engine_check(engine: LocalEngine, verdict: str, model: FoundModel, adapter: Path | None = None) -> Check:
     """Whether the engine is installed, can read the verdict, and can use as many GPUs as it is to."""
     if isinstance(engine, TransformersConfig):
         return ok("engine", f"transformers {package_versions()['transformers']}")
@@ -126,9 +127,14 @@ def engine_check(engine: LocalEngine, verdict: str, size: ModelSize | None) -> C
     n_here, n_wanted = len(usable_gpus()), engine.tensor_parallel_size
     if 0 < n_here < n_wanted:
         return wrong("engine", f"engine.tensor_parallel_size is {n_wanted}, and GPUs here are {n_here}", "SAMPLE_GPUS")
-    if size and size.n_heads % n_wanted:
-        says = f"engine.tensor_parallel_size is {n_wanted}, by which the model's {size.n_heads} heads cannot be divided"
+    if model.size and (n_heads := model.size.n_heads) % n_wanted:
+        says = f"engine.tensor_parallel_size is {n_wanted}, by which the model's {n_heads} heads cannot be divided"
         return wrong("engine", says, "take a number of GPUs that divides them")
+    try:
+        if model.folder:
+            check_runs(model.folder, adapter)
+    except ConfigError as error:
+        return wrong("engine", str(error))
     return ok("engine", installed)
 
 

@@ -98,6 +98,17 @@ def test_the_same_run_gives_the_same_bytes(out, tmp_path):
     assert len(files) > 20
 
 
+def test_a_report_replaces_the_one_before_it_and_leaves_what_no_report_wrote(report, out, tmp_path):
+    def files(folder):
+        return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+
+    report(pocket_run(tmp_path / "before", bends))
+    assert files(tmp_path / "out") - files(out)
+    (tmp_path / "out" / "tables" / "mine.md").write_text("mine")
+    report(pocket_run(tmp_path, leans, verdict="margin"))
+    assert files(tmp_path / "out") == {*files(out), Path("tables/mine.md")}
+
+
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_texts_are_text_in_every_part(hostile):
     module = TEMPLATES.get_template("parts.html").module

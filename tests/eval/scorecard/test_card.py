@@ -69,9 +69,9 @@ def test_the_best_free_rule_is_the_cheapest_of_those_that_noise_does_not_tell_ap
 def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their_own(tmp_path):
     """dehumanizing renames the speakers, and is held against the same untreated prompts."""
     counts = {"none": BASE, "honest": SFT, "dehumanizing": made.DPO}
-    own = scored(*three(tmp_path / "own"), draws=50)
+    own = scored(*three(tmp_path / "own"), draws=100)
     base = run(tmp_path, "before", lambda p: made.accepting(counts[p.factors.arm])(p), arms=tuple(counts))
-    rows = scored(base, draws=50)
+    rows = scored(base, draws=100)
     named = {"base + honest": own["sft"], "base + dehumanizing": own["dpo"]}
     assert {name: (row["kind"], row["seconds"]) for name, row in rows.items()} == {
         "base": ("base", None),
@@ -82,7 +82,7 @@ def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their
         assert len(figures) > 10
         assert {key: rows[name][key] for key in figures} == {key: expected[key] for key in figures}
     with pytest.raises(DataError, match=r"two rows would be called 'base \+ honest'"):
-        scored(base, f"base + honest={run(tmp_path, 'sft', SFT, arms=tuple(counts))}", draws=20)
+        scored(base, f"base + honest={run(tmp_path, 'sft', SFT, arms=tuple(counts))}", draws=100)
 
 
 def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path):
@@ -96,8 +96,8 @@ def test_a_prompt_arm_that_was_not_asked_in_the_cards_variant_is_no_row(tmp_path
         **variants,
     )
     arm = run(tmp_path, "sft", SFT, arms=("none", "honest"), **variants)
-    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=20)] == ["base", "sft", "sft + honest"]
-    rows = scored(base, f"sft={arm}", draws=20)
+    assert [*scored(base, f"sft={arm}", "--variant", "no_first", draws=100)] == ["base", "sft", "sft + honest"]
+    rows = scored(base, f"sft={arm}", draws=100)
     kinds = {"base": "base", "sft": "trained", "base + honest": "patch", "sft + honest": "trained"}
     assert {name: row["kind"] for name, row in rows.items()} == kinds
 
@@ -194,7 +194,7 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(tmp_pa
 def test_the_card_is_a_page_and_the_terminal_says_what_to_take(tmp_path, capsys):
     base, *arms = words(tmp_path, good=(0.0, 0.1), same=(0.9, 0.8))
     out = tmp_path / "card"
-    main([*map(str, (base, *arms)), "--draws", "50", "--margin", "50", "--out", str(out)])
+    main([*map(str, (base, *arms)), "--draws", "100", "--margin", "50", "--out", str(out)])
     lines = capsys.readouterr().out.splitlines()
     assert (lines[0].startswith("Best without training: threshold, own-C1 |DDS| "), len(lines) < 20) == (True, True)
     assert "Recommendation: threshold. " in " ".join(lines)  # training does not add to it
@@ -203,7 +203,7 @@ def test_the_card_is_a_page_and_the_terminal_says_what_to_take(tmp_path, capsys)
     assert (Page(html).n_mute, html.count("<figure>"), answer in html) == (0, 1, True)
     assert "good: accuracy" in html  # the figure, in words
     assert sorted(path.name for path in out.iterdir() if path.is_dir()) == ["plots", "tables"]
-    assert len([path for path in out.iterdir() if path.is_file()]) == 7
+    assert len([path for path in out.iterdir() if path.is_file()]) == 8
 
 
 def test_chance_is_what_noise_of_the_items_gives_and_squares_are_without_it(tmp_path):
@@ -238,7 +238,7 @@ def test_thresholds_of_the_base_are_an_arm(tmp_path, capsys):
     base = run(tmp_path, "before", made.yes_sayer, made_items("bbq", 30)[15:], **asked)
     calibrate_main([str(train), str(base), "--out", str(tmp_path / "cal"), "--objective", "acceptance"])
     file = tmp_path / "cal" / "thresholds.json"
-    row = scored(base, "--calibrated", file, draws=50)["calibrated"]
+    row = scored(base, "--calibrated", file, draws=100)["calibrated"]
     assert [row[key] for key in ("kind", "acc", MAIN, "change_acc")] == ["calibrated", 100, 0, 50]
     assert "c1: +3.000 nats" in printed(capsys)
     with pytest.raises(DataError, match="are for run before-0000, not train-0000"):
@@ -330,7 +330,10 @@ def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path):
     merges = [run(tmp_path, name, SFT, facts=noted) for name in ("bf16", "nf4")]
     with pytest.raises(DataError, match=r"are both of training run sft-0123abcd"):
         scored(base, *(f"sft={merge}" for merge in merges))
-    assert list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=20))[1:] == ["bf16-0000", "nf4-0000"]
+    assert list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=100))[1:] == [
+        "bf16-0000",
+        "nf4-0000",
+    ]
 
 
 def words(root, **shifts):
@@ -396,14 +399,14 @@ def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(tm
     bends = margins_with(1, 0.9)
     plain = run(tmp_path, "plain", bends, MANY, verdict="margin")
     treated = run(tmp_path, "treated", bends, MANY, verdict="margin", arms=("none", "honest"))
-    own, beside_patch = scored(plain, draws=20), scored(treated, draws=20)
+    own, beside_patch = scored(plain, draws=100), scored(treated, draws=100)
     section = study(claims(tmp_path / "items.jsonl", 20), columns={})
     framed, arm = (
         run_of(tmp_path, section, lambda _: lean(0.1), monkeypatch, verdict="margin", name=name)
         for name in ("framed", "arm")
     )
     capsys.readouterr()
-    beside = scored(framed, "--with", f"base={plain}", "--allow-differences", "--margin", 50, draws=20)
+    beside = scored(framed, "--with", f"base={plain}", "--allow-differences", "--margin", 50, draws=100)
     assert {"threshold", "both orders"} < {*beside}
     assert printed(capsys).count("Best without training: threshold, ") == 1  # of the study beside; its own is fair
     assert [rows["threshold"]["acc"] for rows in (own, beside_patch, beside)] == [own["threshold"]["acc"]] * 3
@@ -411,7 +414,7 @@ def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(tm
     assert "acc" in beside["both orders"]
     assert beside["both orders"]["acc"] is None  # the study beside was asked in one order
     replies = [f"--with={name}={run(tmp_path, name, counts)}" for name, counts in (("base", BASE), ("arm", SFT))]
-    scored(framed, f"arm={arm}", *replies, "--allow-differences", draws=20)
+    scored(framed, f"arm={arm}", *replies, "--allow-differences", draws=100)
     assert printed(capsys).count("Best without training: ") == 1  # replies have no margins
 
 
@@ -443,7 +446,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     base_facts = {"facts": {"checkpoint_hash": "c-bent"}}
     bent = run(tmp_path, "bent", answer, **asked, **base_facts)
     arm = run(tmp_path, "arm", lambda prompt: answer(prompt, 0), **asked)
-    rows = scored(bent, f"straight={arm}", draws=50)
+    rows = scored(bent, f"straight={arm}", draws=100)
     base, straight = rows["base"], rows["straight"]
     names = ("square_deference_wordings", "worst_deference_wordings", "position_wordings", "acc_wordings")
     names = (*names, "acc_c1_wordings", "acc_c2_wordings")
@@ -452,7 +455,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
     train = run(tmp_path, "train", answer, made_items("bbq", 40)[20:], **asked, **base_facts)
     calibrate_main([str(train), str(bent), "--out", str(tmp_path / "cal"), "--pooled"])
     options = ("--calibrated", tmp_path / "cal" / "thresholds.json", "--variant")
-    d = [scored(bent, *options, variant, draws=50)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
+    d = [scored(bent, *options, variant, draws=100)["calibrated"]["deference"] for variant in ("v1", "v1, both_orders")]
     assert d == [-100, -100]  # thresholds for a bend that these wordings do not have
 
 

@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.cli.doctor import sampling, training
 from evenhand.cli.doctor.device import GIB, SHARE, gpu_device, memory_check, sheet_of, time_check
+from evenhand.cli.doctor.model import FoundModel
 from evenhand.cli.doctor.model_size import PUBLISHED, model_size
 from evenhand.cli.doctor.training import ExampleCount, count_examples
+from inference import vllm_engine
 from inference.config import VllmConfig, load_sampling_config
 from inference.encoding import Encoder
 from inference.schedule import first_prompts
@@ -46,9 +49,25 @@ def test_a_model_that_a_gpu_cannot_hold_is_wrong_there_and_unknown_of_a_gpu_that
     assert memory_check(replace(small, memory_gib=None), parts, "").state == "unknown"
     assert memory_check(replace(small, memory_gib=18.0), parts, "", share=0.9).state == "wrong"
     two, three = (VllmConfig(max_model_len=4096, tensor_parallel_size=n) for n in (2, 3))
-    assert [sampling.engine_check(engine, None, QWEN).state for engine in (two, three)] == ["ok", "wrong"]
+    model = FoundModel(checks=[], size=QWEN)
+    assert [sampling.engine_check(engine, None, model).state for engine in (two, three)] == ["ok", "wrong"]
     assert sampling.engine_memory(VllmConfig(max_model_len=4096), QWEN, small).state == "wrong"
     assert sampling.engine_memory(two, QWEN, small).state == "ok"
+
+
+@pytest.mark.parametrize(("is_installed", "state"), [(False, "wrong"), (True, "ok")])
+def test_vllm_runs_an_image_encoder_only_beside_torchvision_and_an_adapter_only_on_a_gpu(
+    tmp_path, monkeypatch, is_installed, state
+):
+    monkeypatch.setattr(vllm_engine, "find_spec", lambda name: is_installed or None)
+    (tmp_path / "config.json").write_text('{"vision_config": {}}')
+    model = FoundModel(checks=[], folder=tmp_path)
+    assert sampling.engine_check(VllmConfig(), None, model).state == state
+    (tmp_path / "config.json").write_text("{}")
+    assert sampling.engine_check(VllmConfig(), None, model).state == "ok"
+    for gpus, state in ((), "wrong"), (("A100",), "ok"):
+        monkeypatch.setattr(vllm_engine, "visible_gpus", lambda gpus=gpus: gpus)
+        assert sampling.engine_check(VllmConfig(), None, model, Path("run")).state == state
 
 
 def test_time_is_operations_at_the_stated_share():

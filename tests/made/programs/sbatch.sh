@@ -3,7 +3,7 @@
 set -eu
 last=0
 for word in "$@"; do case $word in
-  --array=0-*) last=${word#--array=0-};; --chdir=*) cd "${word#--chdir=}";; --*) ;; *) break;; esac; done
+  --array=0-*) last=${word#--array=0-}; last=${last%%%*};; --chdir=*) cd "${word#--chdir=}";; --*) ;; *) break;; esac; done
 while case $1 in --*) true;; *) false;; esac; do echo "option $1" >> "$CALLS"; shift; done
 count=$(cat "$COUNTER" 2>/dev/null || echo 100); echo $((count + 1)) > "$COUNTER"
 for task in $(seq 0 "$last"); do SLURM_ARRAY_TASK_ID=$task bash "$@" >> "$CALLS.out" 2>&1; done

@@ -113,7 +113,7 @@ def built(tmp_path_factory):
     return build_small(tmp_path_factory.mktemp("leaks"), "socialiqa", "halueval")
 
 
-def spec(root, dataset="unified", split="train"):
+def spec(root, dataset="halueval", split="train"):
     return DatasetSpec(dataset=dataset, split=split, root=root)
 
 
@@ -154,6 +154,12 @@ def test_an_evaluation_only_item_in_a_train_split_stops_the_run(built, tmp_path)
     plant(root, [replace(ITEM, dataset="truthfulqa")])
     with pytest.raises(DataError, match="truthfulqa, which is for evaluation only"):
         check_leaks(load_items([spec(root)]), [spec(root)])
+
+
+@pytest.mark.parametrize(("split", "lacking"), [("train", "gpqa, harp"), ("test", "truthfulqa, .*harp")])
+def test_a_part_of_the_benchmark_is_not_taken_for_all_of_it(built, split, lacking):
+    with pytest.raises(ConfigError, match=f"lacks the {split} split of .*{lacking}"):
+        load_items([spec(built, "unified", split)])
 
 
 def test_evaluation_only_datasets_cannot_be_asked_for_as_training_data(built):

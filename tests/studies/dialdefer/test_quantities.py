@@ -93,7 +93,9 @@ def test_over_wordings_the_square_of_d_is_unbiased_and_items_are_one_unit_in_all
 
 @given(hnp.arrays(float, 8, elements=st.floats(0, 1)))
 def test_over_both_orders_accuracy_changes_by_the_mean_of_its_changes(means):
+    statements, dialogues = means.reshape(2, 2, 2).swapaxes(0, 1)
     of_orders = [CHANGE_ACC.statistic(side) for side in (means[:4], means[4:])]
+    assert of_orders == pytest.approx(100 * (dialogues - statements).mean(axis=1))
     assert CHANGE_ACC_ORDERS.statistic(means) == pytest.approx(np.mean(of_orders))
 
 

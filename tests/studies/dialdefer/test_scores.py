@@ -43,7 +43,7 @@ def both(root, **changes):
 
 
 def compared(*words):
-    compare_main([*map(str, words), "--out", str(Path(words[0]).parent / "out"), "--draws", "50"])
+    compare_main([*map(str, words), "--out", str(Path(words[0]).parent / "out"), "--draws", "100"])
 
 
 def test_runs_that_differ_in_more_than_the_model_are_refused_by_name_or_warned_of_where_that_is_allowed(

@@ -91,7 +91,7 @@ def test_spellings_of_datasets_conditions_and_ids_are_one(tmp_path):
 
 def test_datasets_of_any_name_have_scores_and_averages_of_their_own(tmp_path):
     rows = [*verdict_rows("bbq"), *verdict_rows("aio_mine"), *verdict_rows("My claims", wrong={})]
-    by_name = {row["dataset"]: row["dds_pp"] for row in scored([write(tmp_path / "v.csv", rows)], draws=20)}
+    by_name = {row["dataset"]: row["dds_pp"] for row in scored([write(tmp_path / "v.csv", rows)], draws=100)}
     assert by_name == pytest.approx({"bbq": 50, "bench_avg": 50, "aio_mine": 50, "My claims": 0, "own_avg": 25})
 
 

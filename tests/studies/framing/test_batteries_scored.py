@@ -82,7 +82,7 @@ def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_giv
 def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(tmp_path, monkeypatch, capsys):
     section = study(claims(tmp_path / "items.jsonl", 4))
     path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")
-    score_main([str(path), "--draws", "50", "--all"])
+    score_main([str(path), "--draws", "100", "--all"])
     assert "have a median probability of 0.00" in " ".join(capsys.readouterr().out.split())
 
 

@@ -245,6 +245,13 @@ def test_flips_are_counted_both_ways_with_the_item(bent):
     assert len(to_expert) == int((base != expert).sum())
 
 
+def test_the_share_of_false_claims_accepted_follows_from_acceptance_and_accuracy(bent):
+    (grid,) = read_run("framing", bent).grids.values()
+    for framing in grid.framings:
+        value, right, wrong = (np.nanmean(grid.of(name, framing)) for name in ("value", "right", "accepts_wrong"))
+        assert wrong == pytest.approx(value - right + 0.5)
+
+
 def test_a_shift_over_unequal_orders_is_split_into_d_and_p():
     means = np.array([0.9, 0.7, 0.5, 0.5])  # framing and baseline, one case, two orders
     sides = Sides(2, 1, 2)

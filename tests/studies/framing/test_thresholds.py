@@ -45,7 +45,7 @@ def runs(tmp_path, monkeypatch):
 def test_a_threshold_a_framing_makes_the_judge_straight_and_right_again(runs):
     train, test = runs("train"), runs("test")
     calibrate_main([str(train), str(test)])
-    rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=50)
+    rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=100)
     found = {name: [row[key] for key in ("shift_1", "mean_abs_shift", "right")] for name, row in rows.items()}
     bent, straight = [50, 50, 100], [0, 0, 100]
     free = {"both orders": bent, "threshold": straight, "both orders + threshold": straight}  # without being asked
@@ -63,7 +63,7 @@ def test_pooled_thresholds_hold_in_framings_that_they_were_not_fitted_in(runs):
     with pytest.raises(DataError, match=r"(?s)framings.user.*--pooled allows"):
         calibrate_main([str(train), str(test)])
     calibrate_main([str(train), str(test), "--pooled"])
-    row = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=50)["calibrated"]
+    row = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=100)["calibrated"]
     assert [row["shift_1"], row["right"]] == [0, 100]
 
 
@@ -151,7 +151,7 @@ def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(run
     }
     train, test = (runs(split, framings=framings) for split in ("train", "test"))
     calibrate_main([str(train), str(test)])
-    rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=50)
+    rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=100)
     found = [rows["calibrated"].get(name) for name in ("shift_1", "shift_2", "shift_3", "mean_abs_shift")]
     assert found == [0, 0, None, 0]  # averages are over what every row has
     assert [rows["base"][name] for name in ("shift_1", "mean_abs_shift")] == [50, 50]

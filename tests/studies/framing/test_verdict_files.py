@@ -18,7 +18,7 @@ ANSWERS = shipped_yaml(Path(__file__).with_name("answers.yaml"))
 
 def scores_of(path, *words):
     """(framing, measure) → its value over all groups."""
-    score_main([str(path), "--out", str(path.parent / "out"), "--draws", "20", "--all", *words])
+    score_main([str(path), "--out", str(path.parent / "out"), "--draws", "100", "--all", *words])
     rows = json.loads((path.parent / "out" / "scores.json").read_text())
     return {(row["framing"], row["measure"]): row["value"] for row in rows if row["group"] == "(all)"}
 
@@ -131,6 +131,6 @@ def test_repeated_rows_are_asked_about_and_samples_are_not(tmp_path):
 
 def test_clusters_of_a_file_are_resampled_together(tmp_path):
     rows = [{**row, "cluster": f"twin {row['item_id'] // 2}"} for row in asked("yes|no", *["yes", "no"] * 40)]
-    score_main([str(write(tmp_path / "v.parquet", rows)), "--out", str(tmp_path), "--draws", "20"])
+    score_main([str(write(tmp_path / "v.parquet", rows)), "--out", str(tmp_path), "--draws", "100"])
     frame = pd.DataFrame(json.loads((tmp_path / "scores.json").read_text()))
     assert {*frame[frame["measure"] == "value"]["n_units"]} == {20}

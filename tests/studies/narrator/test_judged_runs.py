@@ -62,7 +62,9 @@ def test_score_and_scorecard_take_the_denominator(runs, tmp_path, capsys):
 
 
 def test_a_report_of_the_study_is_whole_and_shows_nobodys_words(runs, tmp_path):
-    report_main([*map(str, runs), "--side-by-side", "--detection", "majority", "--draws", "50", "--out", str(tmp_path)])
+    report_main(
+        [*map(str, runs), "--side-by-side", "--detection", "majority", "--draws", "100", "--out", str(tmp_path)]
+    )
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     page = Page(html)
     assert (page.open, page.n_mute) == ([], 0)
@@ -152,7 +154,7 @@ def test_a_run_that_names_no_option_has_no_change_and_no_made_up_number(tmp_path
 def carded(root, runs, *words):
     """Arm → row of scorecard.json."""
     beside = [f"--with={arm}={run}" for arm, run in runs.items()]
-    return scored(*three(root), *beside, *words, draws=50)
+    return scored(*three(root), *beside, *words, draws=100)
 
 
 def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_are_blank(tmp_path):

@@ -31,7 +31,7 @@ def run(tmp_path):
 
 def test_a_report_has_a_figure_of_each_model_and_the_codes_of_each_flip(run, tmp_path):
     out = tmp_path / "report"
-    report_main([str(run), "--out", str(out), "--draws", "50"])
+    report_main([str(run), "--out", str(out), "--draws", "100"])
     with (out / "tables" / "taxonomy_flips.csv").open(encoding="utf-8") as file:
         flips = list(csv.DictReader(file))
     assert len(flips) == 40 + 60
