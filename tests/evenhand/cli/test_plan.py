@@ -36,12 +36,6 @@ def test_the_starter_is_planned_from_its_own_run(folder, capsys):
     assert "SD of a unit's shift 16" in printed
 
 
-def test_without_a_run_tokens_are_not_known(folder, capsys):
-    rows, printed = planned(capsys)
-    assert {row[3] for row in rows.values()} == {"–"}
-    assert "by default" in printed
-
-
 def test_a_study_without_framings_beside_a_baseline_is_refused():
     with pytest.raises(ConfigError, match="evenhand plan"):
         plan.main(["pocket"])
