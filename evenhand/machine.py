@@ -41,8 +41,14 @@ def torch_cuda_build() -> str | None:
 
 
 def vllm_reads_tokens() -> bool:
-    """Whether the installed vLLM gives log-probabilities by token id. 0.19, the last for CUDA 12, does not."""
-    return "logprob_token_ids" in source_of("vllm", "sampling_params.py")
+    """Whether the installed vLLM gives log-probabilities by token id. 0.19, the last for CUDA 12, does not.
+
+    Raises ModuleNotFoundError where there is none.
+    """
+    source = source_of("vllm", "sampling_params.py")
+    if not source:
+        raise ModuleNotFoundError("no vllm", name="vllm")
+    return "logprob_token_ids" in source
 
 
 def source_of(package: str, file: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
@@ -59,7 +60,9 @@ def main(argv: Sequence[str]) -> None:
     prompts = list(chosen(prompts, options.only))
     has_template = config.chat_template and options.chat_template
     model = config.model.model_copy(update={"name": options.model}) if options.model else config.model
-    tokenizer = load_tokenizer(resolve(model, weights=False)) if config.is_local or options.model else None
+    is_known = config.is_local or options.model
+    is_wanted = is_known and (has_template or find_spec("transformers"))  # bare text needs it for its count alone
+    tokenizer = load_tokenizer(resolve(model, weights=False)) if is_wanted else None
     for prompt in prompts:
         if tokenizer is None and has_template:  # whose template is not known here
             text = "\n".join(f"[{message.role}]\n{message.content}" for message in prompt.messages)
