@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.study import set_hash
 from studies.framing.asking import FramedUnit
-from studies.framing.rows import Row, row_hash
+from studies.framing.rows import LETTERS, Row, row_hash
 from studies.framing.section import FramingSection
 from training.config import StudyTraining, TrainingConfig, check_split
 from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
@@ -30,18 +30,16 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
         section = self.section_of(config)
         for source in section.items:
             check_split(source.split, f"framing.items: {source.name}")
-        if section.choices or section.messages or section.columns.framing:
-            raise ValueError(
-                "framing: choices, messages and columns.framing are not trained on; write `answers` and `ask`"
-            )
-        if section.symbols is None:
+        if section.symbols is None and not section.choices:
             raise ValueError(
                 'framing.symbols: training teaches symbols of one token; write symbols, such as ["1", "2"]'
             )
         if config.prefers_one_of_two and len(section.answer_texts) != 2:
             raise ValueError("method: its loss prefers one of two answers, and there are more; take another method")
         unlabelled = [name for name, case in (section.cases or {"": {}}).items() if "label" not in case]
-        if config.has_labels and not section.columns.label and unlabelled:
+        if config.has_labels and section.choices and not section.correct:
+            raise ValueError("framing.correct: no option is known as right; name it, or take method label_free")
+        if config.has_labels and not (section.choices or section.columns.label) and unlabelled:
             raise ValueError(
                 f"framing.cases: case '{unlabelled[0]}' has no label; give it one, name columns.label, or take method "
                 "label_free"
@@ -94,8 +92,10 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
         """The examples item by item; see StudyTraining."""
         section = self.section_of(config)
         study = section.study_texts("margin", has_placebos=False)
-        answers = OneTokenAnswers(tokenizer, section.symbols or (), config.examples, config.model.chat_template_args)
-        candidates = (list(candidates_of(FramedUnit(row, study), section.baseline, answers)) for row in units)
+        asked = [FramedUnit(row, study) for row in units]
+        symbols = section.symbols or LETTERS[: max(len(unit.answers) for unit in asked)]
+        answers = OneTokenAnswers(tokenizer, symbols, config.examples, config.model.chat_template_args)
+        candidates = (list(candidates_of(unit, section.baseline, answers)) for unit in asked)
         return sifted(candidates, config.examples.max_prompt_length, as_a_whole=config.needs_whole_groups)
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
@@ -106,7 +106,7 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
 
 def candidates_of(unit: FramedUnit, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:
     """An item's examples. Their choices are in the order of the answers, whichever symbols stand for them."""
-    names = list(unit.study.framings[0].answers)
+    names = list(unit.answers)
     for (case, framing, _), prompt in unit.first_round.items():
         label = unit.label(case)
         example = answers.example(
