@@ -22,6 +22,10 @@ STARTER, PROPOSALS = Path(__file__).with_name("starter"), Path(__file__).with_na
 STUDY = "study.yaml"
 N_LOOKED_AT = 1000  # rows
 FEW = 6  # values of a column that names an answer
+FEWEST_WORDS = 2  # of a column's texts, on average, where it is asked about
+ANSWERS = re.compile(
+    r"answer|correct|explanation|rationale|solution|reason", re.IGNORECASE
+)  # in names: not to be shown
 # Columns as publishers call them, in lower case and without what is no letter or number, the likeliest first
 QUESTIONS = ["question", "prompt", "query", "instruction", "problem", "statement", "claim", "post", "input", "text"]
 CORRECT = ("correctanswer", "bestanswer", "rightanswer", "correct", "answer")
@@ -90,11 +94,18 @@ def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
     shown: set[str | None] = set()  # further columns that the study uses
     taken = {id_, label, correct, incorrect, *(pair or ()), *lists, *letters}
     free = {name: values for name, values in columns.items() if name not in taken}
-    question = named(free, QUESTIONS) or longest_text(free)
-    if question is None:
-        raise ConfigError(f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}")
+    question = named(free, QUESTIONS)
+    texts = [name for name, values in free.items() if name != question and is_prose(name, values)]
+    texts += [question] if question else []  # behind the context that it is about
+    if not texts:
+        raise ConfigError(
+            f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}. "
+            "docs/your-data.md says how to ask about conversations and what lies deeper"
+        )
     means = {"id": id_, "label": label}
-    slots = {"question": slot(question), "label": json.dumps(label)}
+    heads = [f"{name}: " if texts[1:] and re.fullmatch(r"[\w .-]+", name) else "" for name in texts]
+    listed = [f"{head}{slot(name)}" for head, name in zip(heads, texts, strict=True)]
+    slots = {"question": "\n\n    ".join(listed), "label": json.dumps(label)}
     if label and choices:
         kind, means["label"], shown = "choices", None, {label, *([choices] if isinstance(choices, str) else choices)}
         slots["choices"] = json.dumps(choices)
@@ -116,7 +127,7 @@ def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
         answers = ", ".join(f"{name}: {name}" for name in names)
         slots |= {"answers": answers, "one": names[0][1:-1], "listed": ", ".join(values)}
     slots["columns"] = ", ".join(f"{key}: {json.dumps(name)}" for key, name in means.items() if name)
-    used = {question, *means.values(), *shown}
+    used = {*texts, *means.values(), *shown}
     slots["unused"] = ", ".join(json.dumps(name) for name in columns if name not in used) or "none"
     source = {"file": os.path.relpath(file, folder), **({"at": at} if at else {})}
     slots["items"] = json.dumps(source, ensure_ascii=False)
@@ -191,14 +202,13 @@ def is_list_of_texts(value: Any) -> bool:
     )
 
 
-def longest_text(columns: Values) -> str | None:
-    """The column with the longest texts."""
-    lengths = {
-        name: sum(len(value) for value in values if isinstance(value, str))
-        for name, values in columns.items()
-        if is_plain(values) and all(isinstance(value, str | None) for value in values)
-    }
-    return max(lengths, key=lambda name: lengths[name], default=None)
+def is_prose(name: str, values: Sequence[Any]) -> bool:
+    """Whether a column has texts of some words that differ between rows, and does not say the answer."""
+    texts = [value for value in values if value is not None]
+    if ANSWERS.search(name) or not texts or not all(isinstance(text, str) for text in texts):
+        return False
+    n_words = sum(len(text.split()) for text in texts)
+    return n_words >= FEWEST_WORDS * len(texts) and 4 * len({*texts}) > len(texts)
 
 
 def slot(name: str) -> str:
