@@ -17,6 +17,7 @@ from evenhand.config import CONFIGS
 from evenhand.data_files import rows
 from evenhand.errors import ConfigError
 from evenhand.files import write_whole
+from evenhand.templates import is_conversation
 
 STARTER, PROPOSALS = Path(__file__).with_name("starter"), Path(__file__).with_name("proposals")
 STUDY = "study.yaml"
@@ -84,19 +85,28 @@ def main(argv: Sequence[str]) -> None:
 def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
     """A study of items as YAML, and what to look at in it. Raises ConfigError where no column can be asked about."""
     columns = columns_of([record.values for record in islice(rows(file, at), N_LOOKED_AT)])
+    conversations = {name for name, values in columns.items() if all(map(is_conversation, values))}
+    columns |= {name: [turns[-1]["content"] for turns in columns[name]] for name in conversations}
     id_ = next((name for name in columns if is_id(name, columns[name])), None)
     label = named(columns, LABELS)
     lists = [name for name, values in columns.items() if all(is_list_of_texts(value) for value in values)]
     letters = numbered(columns)
     choices = next((name for name in lists if "." not in name or not letters), letters)
-    pair = next(([a, b] for names in PAIRS for a, b in [[named(columns, [n]) for n in names]] if a and b), None)
+    prose = [name for name, values in columns.items() if is_prose(name, values)]
+    pairs = [[named(columns, [name]) for name in names] for names in PAIRS]
+    pairs += [
+        [a, b] for a in prose for b in prose if a[:-1] == b[:-1] and (a[-1] + b[-1]).lower() in ("ab", "12", "01")
+    ]
+    pair = next(([a, b] for a, b in pairs if a and b), None)
     correct, incorrect = named(columns, CORRECT), named(columns, INCORRECT)
     shown: set[str | None] = set()  # further columns that the study uses
     taken = {id_, label, correct, incorrect, *(pair or ()), *lists, *letters}
     free = {name: values for name, values in columns.items() if name not in taken}
     question = named(free, QUESTIONS)
-    texts = [name for name, values in free.items() if name != question and is_prose(name, values)]
+    texts = [name for name in free if name != question and name in prose and name not in conversations]
     texts += [question] if question else []  # behind the context that it is about
+    if pair and pair[0] in conversations and not texts:
+        texts = [f"{pair[0]}.0.content"]
     if not texts:
         raise ConfigError(
             f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}. "
@@ -213,5 +223,5 @@ def is_prose(name: str, values: Sequence[Any]) -> bool:
 
 def slot(name: str) -> str:
     """A column in a template."""
-    is_name = all(map(str.isidentifier, name.split("."))) and name not in TAKEN
+    is_name = re.fullmatch(r"[^\W\d]\w*(\.([^\W\d]\w*|\d+))*", name) and name not in TAKEN
     return f"{{{{ {name} }}}}" if is_name else f"{{{{ item[{json.dumps(name)}] }}}}"

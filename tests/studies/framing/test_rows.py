@@ -176,6 +176,7 @@ RIGHT = {  # options and the right one of each row → the right texts
     "numbers that are texts": ([(["2", "5"], 5), (["0", "2"], 2)], "52"),
     "some texts are numbers": ([(["x y", "1"], 1), (["x y", "z"], "x y")], "1x"),
     "an empty option": ([(["a", None, "c"], 2), (["a", "b", ""], 0), (["a", None, "c"], "C")], "cac"),
+    "marks": ([(ABC, [0, 0, 1]), (ABC, [1, 0, 0])], "ca"),
     "letters and numbers": ([(ABC, "C"), (ABC, 2), (ABC, 0)], "cca"),
 }
 
