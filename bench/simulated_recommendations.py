@@ -53,8 +53,8 @@ def seeds_of(arm: Arm, rng: np.random.Generator) -> list[Estimate]:
     units, estimates = tuple(map(str, range(arm.n_items))), []
     for _ in range(arm.n_seeds):
         change = changed(base.astype(float), arm.rise + rng.normal(0, arm.sd), rng)
-        value, moved = float(change.mean()), {"made": (units, (change - change.mean()) / arm.n_items)}
-        estimates.append(Estimate(value=value, low=value, high=value, n_units=arm.n_items, moved=moved))
+        value, influences = float(change.mean()), {"made": (units, (change - change.mean()) / arm.n_items)}
+        estimates.append(Estimate(value=value, low=value, high=value, n_units=arm.n_items, influences=influences))
     return estimates
 
 

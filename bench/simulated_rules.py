@@ -126,7 +126,7 @@ def columns(run: FramedRun) -> list[Block]:
     (grid,) = run.grids.values()
     parts = [("expert", next(shift_parts(SECTION, grid, "expert")))]
     parts += [(EVERY, part) for part in overall(SECTION, grid, NAMES[1:])]
-    return [each for framing, part in parts for each in block(run, framing, part)]
+    return [entry for framing, part in parts for entry in block(run, framing, part)]
 
 
 def sides(first: Sequence[Block], second: Sequence[Block]) -> list[Sides]:
@@ -135,30 +135,30 @@ def sides(first: Sequence[Block], second: Sequence[Block]) -> list[Sides]:
         (before.measures, [paired(*before.parts.values(), *after.parts.values(), OPTIONS.drawing)])
         for before, after in zip(first, second, strict=True)
     ]
-    known = {m.name: estimates_in(m, pair) for measures, pair in pairs for m in measures if m.name in MEASURES}
-    return [known[name] for name in MEASURES]
+    by_measure = {m.name: estimates_in(m, pair) for measures, pair in pairs for m in measures if m.name in MEASURES}
+    return [by_measure[name] for name in MEASURES]
 
 
 def levels(blocks: Sequence[Block]) -> list[Estimate]:
     """Of each of MEASURES, as `score` has them."""
-    known = {
+    by_measure = {
         measure.name: estimate(measure, [Drawn(observed=part, drawing=OPTIONS.drawing)])
-        for each in blocks
-        for part in each.parts.values()
-        for measure in each.measures
+        for entry in blocks
+        for part in entry.parts.values()
+        for measure in entry.measures
         if measure.name in MEASURES
     }
-    return [known[name] for name in MEASURES]
+    return [by_measure[name] for name in MEASURES]
 
 
 def truth(odds: FloatArray, rule: str, population: FloatArray) -> FloatArray:
     """What a rule that is fitted on some items leaves in a population, of each of MEASURES."""
     if rule in (BOTH_ORDERS, BOTH_AND_THRESHOLD):
-        odds, population = (np.broadcast_to(each.mean(-1, keepdims=True), each.shape) for each in (odds, population))
+        odds, population = (np.broadcast_to(side.mean(-1, keepdims=True), side.shape) for side in (odds, population))
     limits = np.zeros((len(NAMES), 2))
     if rule in (THRESHOLD, BOTH_AND_THRESHOLD):  # fitted on all
         for framing, order in ((1, 0), (1, 1), (2, 0), (2, 1)):
-            base, framed = ([*odds[:, of, :, order].T] for of in (0, framing))
+            base, framed = ([*odds[:, row, :, order].T] for row in (0, framing))
             limits[framing, order] = nearest_threshold(framed, share_of(base, 0.0))
     accepts = 100 * (population > limits[:, None, :]).mean(axis=(0, 3))  # framings × cases
     shifts = (accepts[1:] - accepts[0]).mean(axis=1)
@@ -204,11 +204,11 @@ def ended(judge: Judge, n_items: int, n_runs: int, *, has_training: bool = False
     population = log_odds(judge, claims(N_POPULATION, rng), rng)
     rng = np.random.default_rng(SEED) if has_training else rng  # the two tables were drawn apart
     left, held = defaultdict[str, list[FloatArray]](list), defaultdict[tuple[str, str], list[FloatArray]](list)
-    asked, fair = truth(population, AS_ASKED, population), truth(straight, AS_ASKED, straight)
+    unruled, fair = truth(population, AS_ASKED, population), truth(straight, AS_ASKED, straight)
 
-    def hold(rule: str, what: str, estimates: Sequence[Estimate], true: FloatArray) -> None:
-        ends = np.array([(each.low, each.high) for each in estimates])
-        held[rule, what].append((ends[:, 0] <= true + 1e-9) & (true - 1e-9 <= ends[:, 1]))
+    def hold(rule: str, figure: str, estimates: Sequence[Estimate], true: FloatArray) -> None:
+        intervals = np.array([(level.low, level.high) for level in estimates])
+        held[rule, figure].append((intervals[:, 0] <= true + 1e-9) & (true - 1e-9 <= intervals[:, 1]))
 
     def rows(odds: FloatArray, name: str) -> dict[str, list[Block]]:
         run = run_of(grid_of(odds), name)
@@ -221,27 +221,27 @@ def ended(judge: Judge, n_items: int, n_runs: int, *, has_training: bool = False
         if has_training:
             trained = rows(log_odds(Judge(), shared, rng), f"made {i}")[AS_ASKED]
             judges = [Judge(defers=rng.normal(0, SEEDS_SD)) for _ in range(N_SEEDS)]
-            seed_odds = [log_odds(each, shared, rng) for each in judges]
-            seeds, populations = [rows(each, f"made {i}") for each in seed_odds], list(map(population_of, judges))
+            seed_odds = [log_odds(of_seed, shared, rng) for of_seed in judges]
+            seeds, populations = [rows(of_seed, f"made {i}") for of_seed in seed_odds], list(map(population_of, judges))
         for rule, ruled in base.items():
             true = truth(odds, rule, population)
             compared = sides(ruled, trained) if has_training else []
             values = [before for before, *_ in compared] or levels(ruled)
-            left[rule].append(np.stack([true, np.array([each.value for each in values])]))
+            left[rule].append(np.stack([true, np.array([level.value for level in values])]))
             hold(rule, HELD[0], values, true)
             if has_training:
                 hold(rule, HELD[1], [change for *_, change in compared], fair - true)
                 changes = [[change for *_, change in sides(ruled, of_seed[AS_ASKED])] for of_seed in seeds]
                 hold(rule, HELD[2], list(map(over_seeds, zip(*changes, strict=True))), trained_truth() - true)
-                under = [truth(each, rule, of) for each, of in zip(seed_odds, populations, strict=True)]
+                under = [truth(sample, rule, whole) for sample, whole in zip(seed_odds, populations, strict=True)]
                 changes = [[change for *_, change in sides(base[AS_ASKED], of_seed[rule])] for of_seed in seeds]
                 under_truth = trained_truth() if rule in (AS_ASKED, BOTH_ORDERS) else np.mean(under, axis=0)
-                hold(rule, HELD[3], list(map(over_seeds, zip(*changes, strict=True))), under_truth - asked)
+                hold(rule, HELD[3], list(map(over_seeds, zip(*changes, strict=True))), under_truth - unruled)
     return {
         rule: Ended(
             truth(population, rule, population),
             *np.mean(of_runs, axis=0),
-            {what: 100 * np.mean(held[rule, what], axis=0) for what in HELD if (rule, what) in held},
+            {figure: 100 * np.mean(held[rule, figure], axis=0) for figure in HELD if (rule, figure) in held},
         )
         for rule, of_runs in left.items()
     }
@@ -256,8 +256,8 @@ def variants(bend: float, shared: float, n_items: int, claims_of_items: FloatArr
     common = rng.normal(0, 2 * NOISE, (n_items, 4))
     panels = []
     for version, order in product(range(N_VARIANTS), ("yes_first", "no_first")):
-        own = rng.normal(0, 2 * NOISE, (n_items, 4))
-        noise = np.sqrt(shared) * common + np.sqrt(1 - shared) * own
+        apart = rng.normal(0, 2 * NOISE, (n_items, 4))
+        noise = np.sqrt(shared) * common + np.sqrt(1 - shared) * apart
         knows = KNOWS * np.array([1, -1, 1, -1]) + bend * np.array([0, 0, 1, 1])
         margins = np.tile(claims_of_items[:, 0, :, 0], 2) + knows + noise
         panels.append(margin_panel(margins, template=f"v{version}", answer_order=order))
@@ -283,35 +283,38 @@ def carried(shared: float, n_items: int, n_runs: int) -> dict[str, FloatArray]:
     for _ in range(n_runs):
         of_items = claims(n_items, rng)
         bent, fair = (variants(bend, shared, n_items, of_items, rng) for bend in (BEND, 0.0))
-        ruled = [each for each in with_both_orders(cross_fitted(bent, folds, is_carried=True)) if each.orders]
-        trained = [each for each in with_both_orders(fair) if each.orders]
+        ruled = [panel for panel in with_both_orders(cross_fitted(bent, folds, is_carried=True)) if panel.orders]
+        trained = [panel for panel in with_both_orders(fair) if panel.orders]
         margins = np.stack([panel.margins[:, :, 0] for panel in bent]).reshape(N_VARIANTS, 2, n_items, 4)
         limits = np.zeros((N_VARIANTS, 2, 4))
         for variant, order in product(range(N_VARIANTS), (0, 1)):
-            others = [of_variant[order] for i, of_variant in enumerate(margins) if i != variant]
-            base, framed = ([*np.hstack([each[:, at] for each in others]).T] for at in ([0, 1], [2, 3]))
+            pooled = [of_variant[order] for i, of_variant in enumerate(margins) if i != variant]
+            base, framed = ([*np.hstack([of_variant[:, at] for of_variant in pooled]).T] for at in ([0, 1], [2, 3]))
             limits[variant, order, 2:] = nearest_threshold(framed, share_of(base, 0.0))
         true = left(100 * (grids[0] > limits.reshape(-1, 1, 4)).mean(axis=1))
         pairs = pair_of("orders", ruled, trained, "answered", OPTIONS.drawing)
         compared = [estimates_in(measure, pairs) for measure in CARRIED]
         sums["left"].append(true)
         sums["estimated"].append([before.value for before, *_ in compared])
-        for what, side, of in (("level", 0, true), ("training", 2, straight - true)):
-            ends = np.array([(each[side].low, each[side].high) for each in compared])
-            sums[what].append(100.0 * ((ends[:, 0] <= of) & (of <= ends[:, 1])))
-    return {what: np.mean(values, axis=0) for what, values in sums.items()}
+        for figure, side, expected in (("level", 0, true), ("training", 2, straight - true)):
+            intervals = np.array([(three[side].low, three[side].high) for three in compared])
+            sums[figure].append(100.0 * ((intervals[:, 0] <= expected) & (expected <= intervals[:, 1])))
+    return {figure: np.mean(values, axis=0) for figure, values in sums.items()}
 
 
 def main(n_runs: int = 200, n_items: int = 100, names: Sequence[str] = ()) -> None:
     """Print the table."""
     print(f"| judge | rule | {' | '.join(MEASURES)}: theory, left, estimated | {' | '.join(HELD)}: % held |")
     for shared in (0.0, 0.5, 1.0) if not names else ():
-        cells = [f"{what} {', '.join(f'{v:.1f}' for v in of)}" for what, of in carried(shared, n_items, n_runs).items()]
+        cells = [
+            f"{figure} {', '.join(f'{v:.1f}' for v in values)}"
+            for figure, values in carried(shared, n_items, n_runs).items()
+        ]
         print(f"| carried over, noise shared {shared} | {' | '.join(cells)} |", flush=True)
     for name in names or JUDGES:
         for rule, end in ended(JUDGES[name], n_items, n_runs, has_training=bool(names)).items():
-            ends = zip(end.theory, end.left, end.estimated, strict=True)
-            cells = [f"{theory:.1f}, {left:.1f}, {estimated:.1f}" for theory, left, estimated in ends]
+            triples = zip(end.theory, end.left, end.estimated, strict=True)
+            cells = [f"{theory:.1f}, {left:.1f}, {estimated:.1f}" for theory, left, estimated in triples]
             cells += [", ".join(f"{value:.0f}" for value in held) for held in end.held.values()]
             print(f"| {name} | {rule} | {' | '.join(cells)} |", flush=True)
 

@@ -36,10 +36,10 @@ class Arm:
 
 def squares(values: FloatArray) -> tuple[float, float, FloatArray]:
     """(mean of d², with what noise adds to it, by how much each item moves it) of items × prompt variants."""
-    d, moved = values.mean(axis=0), (values - values.mean(axis=0)) / len(values)
+    d, item_steps = values.mean(axis=0), (values - values.mean(axis=0)) / len(values)
     noise = float((values.var(axis=0, ddof=1) / len(values)).mean())
     square = float(np.square(d).mean())
-    return square - noise, square, 2 * (moved * d).mean(axis=1)
+    return square - noise, square, 2 * (item_steps * d).mean(axis=1)
 
 
 def seeds_of(arm: Arm, rng: np.random.Generator) -> list[Estimate]:
@@ -54,11 +54,11 @@ def seeds_of(arm: Arm, rng: np.random.Generator) -> list[Estimate]:
     estimates = []
     for _ in range(arm.n_seeds):
         d = np.array(arm.d) + arm.sd * rng.normal() + arm.sd_of_variant * rng.normal(size=len(arm.d))
-        value, square, moved = judged(d)
-        rise, influences = value - before, {"made": (units, moved - moved_before)}
-        ends = {"low": rise, "high": rise}  # the middle of the ends is all that counts
-        of = (square_before, square) if arm.base else (square,)
-        estimates.append(Estimate(value=rise, **ends, n_units=N_ITEMS, moved=influences, squares=of))
+        value, square, item_steps = judged(d)
+        rise, influences = value - before, {"made": (units, item_steps - moved_before)}
+        interval = {"low": rise, "high": rise}  # the middle of the ends is all that counts
+        both_squares = (square_before, square) if arm.base else (square,)
+        estimates.append(Estimate(value=rise, **interval, n_units=N_ITEMS, influences=influences, squares=both_squares))
     return estimates
 
 

@@ -92,7 +92,7 @@ def stock_arguments(config: Any, path: Path) -> dict[str, Any]:
 
 def wrong_ids(example: Example) -> list[int]:
     """The wrong one of two answers, and EOS if it is learnt."""
-    return [example.choices[1 - example.right], *example.end]
+    return [*example.answer_ids(1 - example.right), *example.end]
 
 
 def sft_row(example: Example) -> dict[str, list[int]]:

@@ -3,11 +3,13 @@
 import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from eval.options import verb_options
+from eval.options import Options
 from eval.publishing import handed_rows, write_card
 from eval.report.tables import markdown, markdown_text
 from eval.results import results_of_paths
@@ -22,9 +24,11 @@ from evenhand.terminal import say
 TEMPLATE = Path(__file__).with_name("datasheet.md.j2")
 
 
-def main(argv: Sequence[str]) -> None:
-    """Write what a judge is, what it was asked, how far it bends, what undoes that, and what was trained."""
-    options = verb_options("card", argv)
+def write_datasheet(options: Options, argv: Sequence[str]) -> None:
+    """Write what a judge is, what it was asked, how far it bends, what undoes that, and what was trained.
+
+    argv: the words that the page names for making it again.
+    """
     (base,) = options.sources
     (study,) = runs_by_study([base])
     out = options.out or base / "JUDGE.md"
@@ -34,23 +38,12 @@ def main(argv: Sequence[str]) -> None:
     card = results.evaluation.card
     has_rows = card and (options.arms or card.rules(results.judges[results.base], options))
     cards = load_cards(options)[1].values() if has_rows else []
-    config, provenance = read_yaml(base / CONFIG_FILE), read_json(base / PROVENANCE_FILE)
     environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False)
     environment.filters["text"] = lambda value: markdown_text(str(value))
     page = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         judge=markdown_text(results.base),
         answer=[markdown_text(line) for line in results.answer],
-        facts={
-            "study": study,
-            "run": base.name,
-            **{f"model: {name}": value for name, value in provenance["model"].items()},
-            "chat template": config["chat_template"],
-            "engine": ", ".join(map(str, config["engine"].values())),
-            "sampling": ", ".join(f"{name} {value}" for name, value in config["sampling"].items()),
-            "verdict": config["verdict"],
-            "sampled": provenance["created"],
-            "items": provenance["item_set_hash"],
-        },
+        facts=facts_of(base, study),
         tables=[markdown(table) for table in results.shown],
         cards=[
             {
@@ -64,6 +57,26 @@ def main(argv: Sequence[str]) -> None:
         words="".join(f" {shlex.quote(word)}" for word in argv),
         version=version("evenhand"),
     )
-    write_whole(out, page)
-    write_card(out, handed_rows(results))
+    if find_spec("huggingface_hub"):
+        write_whole(out, f"---\n{{}}\n---\n{page}")  # ModelCard fills the braces
+        write_card(out, handed_rows(results))
+    else:
+        write_whole(out, page)
+        say("Note: it is without the Hub's metadata, which `pip install 'evenhand[data]'` would write.")
     say(str(out))
+
+
+def facts_of(run: Path, study: str) -> dict[str, Any]:
+    """What was asked of which model, and how: name → value."""
+    config, provenance = read_yaml(run / CONFIG_FILE), read_json(run / PROVENANCE_FILE)
+    return {
+        "study": study,
+        "run": run.name,
+        **{f"model: {name}": value for name, value in provenance["model"].items()},
+        "chat template": config["chat_template"],
+        "engine": ", ".join(map(str, config["engine"].values())),
+        "sampling": ", ".join(f"{name} {value}" for name, value in config["sampling"].items()),
+        "verdict": config["verdict"],
+        "sampled": provenance["created"],
+        "items": provenance["item_set_hash"],
+    }

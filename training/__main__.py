@@ -29,7 +29,8 @@ def main(argv: Sequence[str]) -> None:
 def ending(path: Path) -> str:
     """What a run came to, and the command that follows."""
     done, logged = read_json(path / DONE_FILE), [line for line in read_metrics(path / METRICS_FILE) if "loss" in line]
-    reached = f": loss {logged[-1]['loss']:.3f}, accuracy {logged[-1]['accuracy']:.2f} at the end" if logged else ""
+    named = [f"{name} {logged[-1][name]:.3f}" for name in ("loss", "accuracy") if logged and name in logged[-1]]
+    reached = f": {', '.join(named)} at the end" if named else ""
     return f"{done['n_steps']} steps in {lasting(done['seconds'])}{reached}. Next: evenhand merge {path}"
 
 

@@ -135,8 +135,9 @@ class Collator:
         at (E, 2) row and column of the token before the answer; choices (E, K); right (E,); groups (E,); anchors (E,);
         where examples differ in their number of answers, padded (E, K), true where there is none;
         where EOS is scored, end (E,) its token and ends_at (E, K, 2) the answer's place, -1 where it is not asked for;
-        where right answers have more tokens, N in all, rest (N,) of them, rest_at (N, 2) row and column of the token
-        before each, and rest_of (N,) its example;
+        n_tokens (E,) that the loss of the right answer is a mean over: 1 where EOS is not learnt, or two are compared;
+        where answers have more tokens, N in all, rest (N,) of them, rest_at (N, 2) row and column of the token before
+        each, and rest_of (N,) its answer, one of E x K;
         with a reference, its log-probabilities reference and reference_verdicts (E, K).
         """
         examples = [example for group in groups for example in group]
@@ -151,6 +152,7 @@ class Collator:
             "right": torch.tensor([e.right for e in examples]),
             "groups": torch.tensor(numbers),
             "anchors": torch.tensor([e.is_anchor for e in examples]),
+            "n_tokens": torch.tensor([len(e.right_ids) if self.branches == "right" else 1 for e in examples]),
         }
         if any(lacking):
             batch["padded"] = torch.tensor([[False] * (n_choices - n) + [True] * n for n in lacking])
@@ -164,7 +166,7 @@ class Collator:
         """Where the examples' answers, their EOS and their rests stand in the rows, and what these are."""
         at: list[list[int]] = [[] for _ in examples]
         ends_at: list[list[list[int]]] = [[] for _ in examples]
-        rest_at: list[list[list[int]]] = [[] for _ in examples]
+        rests: list[tuple[list[int], int, int]] = []  # place, token and answer of each
         for row, (numbers, tree) in enumerate(rows):
             paths = iter(tree.paths)
             for number in numbers:
@@ -173,14 +175,16 @@ class Collator:
                 columns = [next(paths).tolist() for _ in (choices or [0])]
                 last = len(example.prompt_ids) - 1
                 at[number] = [row, columns[0][last]]
-                rest_at[number] = [[row, column] for column in columns[0][last + 1 :]] if example.rest else []
+                for k, path in zip(choices, columns, strict=False):
+                    rest = example.answer_ids(k)[1:]
+                    rests += [
+                        ([row, path[last + n]], rest[n - 1], number * n_choices + k) for n in range(1, len(rest) + 1)
+                    ]
                 places = dict(zip(choices, ([row, path[-1]] for path in columns), strict=False))
                 ends_at[number] = [places.get(k, [-1, -1]) for k in range(n_choices)]
         batch = {"at": torch.tensor(at)}
-        if any(rest_at):
-            batch["rest_at"] = torch.tensor([place for places in rest_at for place in places])
-            batch["rest"] = torch.tensor([token for e in examples for token in e.rest])
-            batch["rest_of"] = torch.tensor([number for number, e in enumerate(examples) for _ in e.rest])
+        if rests:
+            batch["rest_at"], batch["rest"], batch["rest_of"] = map(torch.tensor, zip(*rests, strict=True))
         if self.branches != "none":
             batch["ends_at"] = torch.tensor(ends_at)
             batch["end"] = torch.tensor([e.end[0] for e in examples])
@@ -202,17 +206,14 @@ class Collator:
 
     def sequences(self, example: Example) -> list[tuple[int, ...]]:
         """What a row reads of an example: its prompt, behind it in turn the answers after which something is scored."""
-        return [
-            (*example.prompt_ids, *(example.choices[k] for k in ks), *example.rest[:-1])
-            for ks in ([[k] for k in self.scored(example)] or [[]])
-        ]
+        is_end_scored = self.branches != "none" and example.end
+        answers = [example.answer_ids(k)[: None if is_end_scored else -1] for k in self.scored(example)]
+        return [(*example.prompt_ids, *answer) for answer in answers or [()]]
 
     def scored(self, example: Example) -> list[int]:
-        """The answers behind which EOS is scored, or the rest of the right one."""
-        if example.rest:
-            return [example.right]
+        """The answers behind which EOS is scored, or of which more than the first token is."""
         if self.branches == "none" or not example.end:
-            return []
+            return [k for k, rest in enumerate(example.rests) if rest]
         return [example.right] if self.branches == "right" else list(range(len(example.choices)))
 
 
@@ -250,12 +251,13 @@ def answers_of(model: Any, batch: dict[str, Tensor], unwrapped: Any | None = Non
         eos = torch.zeros_like(verdicts).masked_scatter(is_scored, of_eos)
     if "rest" in batch:
         of_rest = picked(logs[-len(batch["rest"]) :], batch["rest"])
-        rest = logs.new_zeros(n_prompts).index_add(0, batch["rest_of"], of_rest)
+        rest = logs.new_zeros(verdicts.numel()).index_add(0, batch["rest_of"], of_rest).view_as(verdicts)
     return Answers(
         verdicts=verdicts,
         eos=eos,
         rest=rest,
         right=batch["right"],
+        n_tokens=batch["n_tokens"],
         groups=batch["groups"],
         anchors=batch["anchors"],
         reference=batch.get("reference"),

@@ -66,7 +66,8 @@ class ProgressBar(ProgressCallback):
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
         if self.training_bar is not None and "loss" in more["logs"]:
-            self.training_bar.set_postfix_str("loss {loss:.3f}, accuracy {accuracy:.2f}".format_map(more["logs"]))
+            names = [name for name in ("loss", "accuracy") if name in more["logs"]]
+            self.training_bar.set_postfix_str(", ".join(f"{name} {more['logs'][name]:.3f}" for name in names))
 
 
 class MarkComplete(TrainerCallback):

@@ -5,7 +5,7 @@ The methods share all but their loss. The registry names each study's part, whic
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
@@ -15,9 +15,10 @@ from pydantic import Field, model_validator
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import config_tree, did_you_mean, parse_config
 from evenhand.errors import ConfigError
+from evenhand.records import Completion, Prompt
 from evenhand.registry import STUDIES, load_part, study_in, with_section
 from evenhand.study import StudyRun, StudySection
-from training.examples import Example, Excluded
+from training.examples import Example, Excluded, TrainingPrompt
 from training.sections import (
     DevConfig,
     ExamplesConfig,
@@ -98,6 +99,22 @@ class StudyTraining(Generic[Section, TrainedUnit]):
         return {"sources": {}}
 
 
+class WritingStudy(StudyTraining[Section, TrainedUnit]):
+    """A study whose judges can be trained on replies that they wrote: it reads them."""
+
+    @abstractmethod
+    def prompts(self, unit: TrainedUnit, config: "TrainingConfig") -> Iterator[TrainingPrompt]:
+        """The prompts of a unit that are trained on."""
+
+    @abstractmethod
+    def place_in(self, prompt: Prompt, reply: Completion, config: "TrainingConfig") -> int | None:
+        """The place in the prompt's answer space of the answer that a reply gives; None where it gives none."""
+
+    @abstractmethod
+    def outcomes(self, config: "TrainingConfig") -> Sequence[str]:
+        """The names of the outcomes that Example.right counts."""
+
+
 def check_split(split: str, where: str) -> None:
     """Raises ValueError for another split than `train`."""
     if split != "train":
@@ -108,8 +125,8 @@ class TrainingConfig(StudyRun):
     """What runs of all methods have in common. The key of its section names the study: see training_schema."""
 
     prefers_one_of_two: ClassVar[bool] = False  # whether the loss is of one answer over the other
-    has_labels: ClassVar[bool] = True  # whether the loss knows which answer is right
     needs_whole_groups: ClassVar[bool] = False  # whether the loss compares prompts, which then share a microbatch
+    learns_replies: ClassVar[tuple[bool, ...]] = (False,)  # whether whole replies are its targets, or may be
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")  # of the run directory, before the digest: letters, digits, ._-
     model: ModelConfig
@@ -136,16 +153,37 @@ class TrainingConfig(StudyRun):
         return self.training.load(self.study)
 
     @property
+    def has_labels(self) -> bool:
+        """Whether the method knows which answer is right."""
+        return True
+
+    @property
     def group_size(self) -> int:
         """What a group counts as in `optimiser.per_device_batch_size`: a unit's prompts, where all units have equally
         many; else 1.
         """
+        if self.examples.replies:
+            return 1
         return self.training.n_prompts(self.study) or 1 if self.optimiser.batch_by == "item" else 1
 
     @model_validator(mode="after")
     def study_allows_it(self) -> Self:
         """Before every other rule, which depends on it."""
         self.training.validate(self)
+        return self
+
+    @model_validator(mode="after")
+    def replies_fit_the_method(self) -> Self:
+        replies, method = self.examples.replies, getattr(self, "method", "")
+        if bool(replies) not in self.learns_replies:
+            way_out = "leave it out" if replies else "name a finished sampling run of the train split, sampling.n=4"
+            raise ValueError(
+                f"examples.replies: method {method} learns {'one token' if replies else 'them'}; {way_out}"
+            )
+        if replies and not self.examples.loss_on_eos:
+            raise ValueError("examples.loss_on_eos: a judge that writes must learn to stop; set it to true")
+        if replies and not isinstance(self.training, WritingStudy):
+            raise ValueError(f"examples.replies: `{self.study_key}` is trained on one token alone; leave it out")
         return self
 
     @model_validator(mode="after")
@@ -182,11 +220,46 @@ class DPORun(TrainingConfig):
     """Direct preference optimisation of the right verdict over the wrong one (DialDefer K.3, Tables 36 and 37)."""
 
     prefers_one_of_two: ClassVar[bool] = True
+    learns_replies: ClassVar[tuple[bool, ...]] = (False, True)
 
     method: Literal["dpo"]
     beta: float = Field(default=0.1, gt=0)  # how closely the base is kept to
     # One pass of the reference model over the data before training, instead of one in every step of every epoch.
     precompute_reference: bool = True
+    # Of replies: which of two is preferred, the right one (true), or the one with the judge's verdict in the baseline
+    labels: bool = Field(default=True, exclude_if=lambda has_labels: has_labels)
+
+    @property
+    def has_labels(self) -> bool:
+        return self.labels
+
+    @model_validator(mode="after")
+    def labels_of_tokens(self) -> Self:
+        if not (self.labels or self.examples.replies):
+            raise ValueError("labels: false is for written replies; set examples.replies, or take method label_free")
+        return self
+
+
+class BCTRun(TrainingConfig):
+    """Bias-augmented consistency training (Chua et al. 2403.05518): in every framing the judge learns its own reply to
+    the baseline of the same claim, right or wrong. No labels.
+    """
+
+    learns_replies: ClassVar[tuple[bool, ...]] = (True,)
+
+    method: Literal["bct"]
+
+    @property
+    def has_labels(self) -> bool:
+        return False
+
+
+class RightRepliesRun(TrainingConfig):
+    """Rejection sampling: the judge learns its own right replies, evenly over framings, claims and verdicts."""
+
+    learns_replies: ClassVar[tuple[bool, ...]] = (True,)
+
+    method: Literal["right_replies"]
 
 
 class LabelFreeRun(TrainingConfig):
@@ -194,15 +267,25 @@ class LabelFreeRun(TrainingConfig):
     unframed prompt. Compares prompts with each other: set optimiser.batch_by to item.
     """
 
-    has_labels: ClassVar[bool] = False
     needs_whole_groups: ClassVar[bool] = True
 
     method: Literal["label_free"]
     target: Literal["soft", "hard"] = "soft"  # soft: the base's probabilities; hard: its verdict alone
 
+    @property
+    def has_labels(self) -> bool:
+        return False
 
-AnyRun = SFTRun | PairedRun | DPORun | LabelFreeRun
-METHODS: dict[str, type[AnyRun]] = {"sft": SFTRun, "paired": PairedRun, "dpo": DPORun, "label_free": LabelFreeRun}
+
+AnyRun = SFTRun | PairedRun | DPORun | LabelFreeRun | BCTRun | RightRepliesRun
+METHODS: dict[str, type[AnyRun]] = {
+    "sft": SFTRun,
+    "paired": PairedRun,
+    "dpo": DPORun,
+    "label_free": LabelFreeRun,
+    "bct": BCTRun,
+    "right_replies": RightRepliesRun,
+}
 
 
 def load_training_config(arguments: Sequence[str]) -> AnyRun:

@@ -29,19 +29,38 @@ class Example:
     choices: tuple[int, ...]  # the token of each answer, or its first
     right: int  # index of the right answer
     end: tuple[int, ...] = ()  # the token that ends the turn, if it is learnt
-    rest: tuple[int, ...] = ()  # of the right answer, if that is learnt whole: its tokens behind the first
+    # Of each answer the tokens behind its first, where they are learnt: of a name that is right, of written replies
+    rests: tuple[tuple[int, ...], ...] = ()
     group: str = ""  # prompts of one group should get the same verdict: an item's true claim in C1 and in C2
     is_anchor: bool = False  # the prompt whose verdict the group's others are compared with: C1; nobody called Me
+    verdict: str = ""  # of a written reply that is learnt
+
+    def answer_ids(self, place: int) -> tuple[int, ...]:
+        """An answer as far as it is learnt, without EOS."""
+        return (self.choices[place], *(self.rests[place] if self.rests else ()))
 
     @property
     def right_ids(self) -> tuple[int, ...]:
         """The right answer as far as it is learnt, and EOS if that is."""
-        return (self.choices[self.right], *self.rest, *self.end)
+        return (*self.answer_ids(self.right), *self.end)
 
     @property
     def n_tokens(self) -> int:
         """How many tokens a judge reads and learns to write here."""
-        return len(self.prompt_ids) + len(self.right_ids)
+        return len(self.prompt_ids) + 1 + sum(map(len, self.rests)) + len(self.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPrompt:
+    """A prompt of a unit that a study trains on."""
+
+    prompt: Prompt
+    item_id: str
+    right: int | None  # see Example; None where no label says it
+    group: str
+    is_anchor: bool
+    baseline: Prompt  # the group's anchor in the same order of the answers
+    order: Sequence[int] = ()  # the place of the answer that stands for each outcome; (): outcomes are in their order
 
 
 class OneTokenAnswers:
@@ -60,13 +79,21 @@ class OneTokenAnswers:
         self.choices = tuple(ids[answer] for answer in answers)
         self.end = (contract.end,) if settings.loss_on_eos and contract.end is not None else ()
 
+    def of(self, asked: TrainingPrompt) -> Example:
+        """A prompt of a study as the token ids that an engine would read a margin behind."""
+        return self.example(
+            asked.prompt,
+            item_id=asked.item_id,
+            right=asked.right or 0,
+            group=asked.group,
+            is_anchor=asked.is_anchor,
+            order=asked.order,
+        )
+
     def example(
         self, prompt: Prompt, *, item_id: str, right: int, group: str, is_anchor: bool, order: Sequence[int] = ()
     ) -> Example:
-        """A prompt as the token ids that an engine would read a margin behind.
-
-        order: the place of the answer that stands for each outcome; without it outcomes are in the answers' order.
-        """
+        """A prompt as the token ids that an engine would read a margin behind. order: see TrainingPrompt."""
         text = render_chat(self.tokenizer, prompt.messages, self.settings.chat_template, self.template_args)
         return Example(
             item_id=item_id,

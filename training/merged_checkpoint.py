@@ -42,6 +42,7 @@ from training.examples import Example, set_padding
 from training.model_card import card_text
 from training.qlora import load_base, skeleton, tensor_names, unquantised_dtype
 from training.reference import ask
+from training.replies import ReplyTargets
 from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, MERGED_PREFIX, MERGING_LEASE, finished_config, trained_base
 from training.sections import QuantisationConfig
 from training.shortage import is_out_of_memory
@@ -67,15 +68,17 @@ class MergeCheck:
     onto: str
     n_prompts: int
     agreement_rate: float  # share of prompts with the same verdict
-    # In nats: mean |difference| of the margin by which base + adapter's verdict leads the likeliest other answer.
-    mean_margin_drift: float
-    max_margin_drift: float
+    # In nats: mean |difference| of the margin by which base + adapter's verdict leads the likeliest other answer. None
+    # where verdicts are read in greedy replies.
+    mean_margin_drift: float | None
+    max_margin_drift: float | None
+    n_unparsed: int = 0  # more prompts to which neither wrote a verdict
 
     def __str__(self) -> str:
-        return (
-            f"{self.agreement_rate:.1%} of {self.n_prompts} verdicts agree with base + adapter as trained; margins "
-            f"moved by {self.mean_margin_drift:.3f} nats, at most {self.max_margin_drift:.3f}"
-        )
+        text = f"{self.agreement_rate:.1%} of {self.n_prompts} verdicts agree with base + adapter as trained"
+        if self.mean_margin_drift is None:
+            return f"{text}, in greedy replies; to {self.n_unparsed} more prompts neither wrote a verdict"
+        return f"{text}; margins moved by {self.mean_margin_drift:.3f} nats, at most {self.max_margin_drift:.3f}"
 
 
 def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95) -> Path:
@@ -155,14 +158,22 @@ def checked(
 ) -> dict[str, Any]:
     """Ask base + adapter, and then what was written, the same prompts; the content of the checkpoint's DONE.json."""
     provenance = read_json(run / PROVENANCE_FILE)
-    examples = sample_prompts(units, config, load_tokenizer(base), n_prompts)
-    print(f"{run.name}: judging {len(examples)} prompts with base + adapter as trained", flush=True)
-    expected = judged(adapted(run, base, config.quantisation), examples, config)
+    tokenizer = load_tokenizer(base)
+    replies = ReplyTargets(config, tokenizer) if config.examples.replies else None
+    asked: Sequence[Any] = (
+        replies.some_prompts(units, n_prompts) if replies else sample_prompts(units, config, tokenizer, n_prompts)
+    )
+
+    def judge(model: Any) -> list[Any]:
+        return replies.written(model, asked) if replies else judged(model, asked, config)
+
+    print(f"{run.name}: judging {len(asked)} prompts with base + adapter as trained", flush=True)
+    expected = judge(adapted(run, base, config.quantisation))
     gc.collect()
     torch.cuda.empty_cache()
     print(f"{run.name}: judging the same prompts with what was merged onto {onto}", flush=True)
     merged = load_base(written, config.quantisation.model_copy(update={"kind": "none"}), spread=True)
-    check = compare(judged(merged, examples, config), expected, onto)
+    check = (compare_written if replies else compare)(judge(merged), expected, onto)
     print(f"{run.name} merged onto {onto}: {check}", flush=True)
     check_agreement(run, check, min_agreement)
     study = config.training
@@ -198,7 +209,7 @@ def sample_prompts(units: Sequence[Any], config: AnyRun, tokenizer: Any, n_promp
     draw = random.Random(0)
     drawn = draw.sample(units, min(ITEMS_PER_PROMPT * n_prompts, len(units)))
     examples, _ = config.training.examples(drawn, config, tokenizer)
-    return [replace(example, end=(), rest=()) for example in draw.sample(examples, min(n_prompts, len(examples)))]
+    return [replace(example, end=(), rests=()) for example in draw.sample(examples, min(n_prompts, len(examples)))]
 
 
 @torch.no_grad()
@@ -226,6 +237,24 @@ def compare(merged: Sequence[Logs], expected: Sequence[Logs], onto: str) -> Merg
         agreement_rate=sum(logs.index(max(logs)) == verdict for logs, _, verdict in pairs) / len(pairs),
         mean_margin_drift=sum(drifts) / len(drifts),
         max_margin_drift=max(drifts),
+    )
+
+
+def compare_written(merged: Sequence[int | None], expected: Sequence[int | None], onto: str) -> MergeCheck:
+    """The same from the verdicts of two models' greedy replies. Raises ModelError where most prompts have none."""
+    pairs = [pair for pair in zip(merged, expected, strict=True) if pair != (None, None)]
+    if 2 * len(pairs) <= len(merged):
+        raise ModelError(
+            f"{len(merged) - len(pairs)} of {len(merged)} greedy replies have no verdict, of base + adapter as of the "
+            "merged model: training has spoilt how it writes; lower optimiser.learning_rate or optimiser.epochs"
+        )
+    return MergeCheck(
+        onto=onto,
+        n_prompts=len(pairs),
+        agreement_rate=sum(verdict == trained for verdict, trained in pairs) / len(pairs),
+        mean_margin_drift=None,
+        max_margin_drift=None,
+        n_unparsed=len(merged) - len(pairs),
     )
 
 

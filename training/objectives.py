@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from training.config import AnyRun, DPORun, LabelFreeRun, PairedRun
+from training.config import AnyRun, BCTRun, DPORun, LabelFreeRun, PairedRun, RightRepliesRun
 
 Branches = Literal["none", "right", "all"]
 HOVER = 0.02  # nats by which label_free's loss may lie over the base's own, where that is next to none
@@ -33,14 +33,22 @@ class Answers:
     right: Tensor  # (E,) index of the right answer
     groups: Tensor  # (E,) number of the group of prompts that should agree
     anchors: Tensor  # (E,) whether the prompt is its group's anchor (C1)
-    rest: Tensor | None = None  # (E,) of the right answer's tokens behind its first; None where none is learnt
+    n_tokens: Tensor | int = 1  # (E,) that the right answer's loss is a mean over
+    rest: Tensor | None = None  # (E, K) of each answer's tokens behind its first; 0 where they are not learnt
     reference: Tensor | None = None  # (E, K) of the whole answer, from the frozen base
     reference_verdicts: Tensor | None = None  # (E, K) of the one token, from the frozen base
 
     @property
     def totals(self) -> Tensor:
-        """(E, K) log-probability of the whole answer: its token, and EOS where that is learnt."""
-        return self.verdicts if self.eos is None else self.verdicts + self.eos
+        """(E, K) log-probability of the whole answer as far as it is learnt."""
+        return self.verdicts + (0 if self.rest is None else self.rest) + (0 if self.eos is None else self.eos)
+
+    @property
+    def compared(self) -> Tensor:
+        """(E, K) what says which answer wins: its one token; of written replies what the whole gained on the base."""
+        if self.rest is None or self.eos is None or self.reference is None:
+            return self.verdicts
+        return self.totals - self.reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,8 @@ def objective_of(config: AnyRun) -> Objective:
             return Objective(lambda a: dpo(a, beta), branches, True, chance=math.log(2), slope=beta / 2)
         case LabelFreeRun(target=target):  # its chance depends on the base's verdicts: label_free_chance
             return Objective(lambda a: label_free(a, hard=target == "hard"), "none", True, chance=math.inf, slope=0)
+        case BCTRun() | RightRepliesRun():  # how far its own replies can be learnt is not known beforehand
+            return Objective(cross_entropy, "right", False, chance=math.inf, slope=0)
     loss = partial(paired, weight=config.paired.weight) if isinstance(config, PairedRun) else cross_entropy
     n_tokens = 2 if learns_eos else 1
     branches = "right" if learns_eos else "none"
@@ -75,9 +85,7 @@ def cross_entropy(answers: Answers) -> Tensor:
 
     Of a name with a rest it is minus the sum: the probability that the name is written, as `verdict: options` reads it.
     """
-    n_tokens = 1 if answers.eos is None else 2
-    loss = -picked(answers.totals, answers.right) / n_tokens
-    return loss if answers.rest is None else loss - answers.rest
+    return -picked(answers.totals, answers.right) / answers.n_tokens
 
 
 def paired(answers: Answers, *, weight: float) -> Tensor:

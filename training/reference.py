@@ -89,7 +89,7 @@ def reference_digest(examples: Sequence[Example], config: TrainingConfig, base_f
             "base": dict(base_facts),
             "quantisation": config.quantisation.model_dump(mode="json"),
             "mixed_precision": config.optimiser.mixed_precision,
-            "examples": digest([[e.prompt_ids, e.choices, e.end] for e in examples], 16),
+            "examples": digest([[e.prompt_ids, e.choices, e.rests, e.end] for e in examples], 16),
             "shard_size": SHARD_SIZE,
         },
         16,

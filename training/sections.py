@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from evenhand.config import Closed
+from evenhand.config import Closed, is_none
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
@@ -17,6 +17,8 @@ class ExamplesConfig(Closed):
     # Also on the token that ends the turn. K.2 puts SFT's loss on the verdict alone: nothing teaches the model to stop.
     loss_on_eos: bool = True
     max_prompt_length: int = Field(default=768, ge=1)  # tokens; longer prompts are left out and listed, never cut
+    # Of a judge that writes: a finished sampling run of the train split, whose replies are learnt whole
+    replies: Path | None = Field(default=None, exclude_if=is_none)
 
 
 class LoraSettings(Closed):

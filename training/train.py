@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from training.objectives import objective_of
 from training.processes import agreed, check_n_processes, check_sharding, prepare_sharding, processes, storage_dtype
 from training.qlora import check_precision, load_base, lora_config, set_adapter_dtype
 from training.reference import Reference, objective_for, reference_of
+from training.replies import ReplyTargets
 from training.run_folder import (
     ADAPTER_DIR,
     CHECKPOINTS_DIR,
@@ -59,6 +61,7 @@ class TrainingInputs:
     examples: list[Example]
     dev: list[Example]  # set aside to choose the checkpoint by; empty without a dev split
     excluded: list[Excluded]
+    replies: ReplyTargets | None = None  # what the examples are made of, where they are written replies
 
 
 def train(config: AnyRun) -> Path:
@@ -100,9 +103,11 @@ def inputs_of(config: TrainingConfig) -> TrainingInputs:
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
     to_train, to_choose = without_dev(units, config)
-    examples, excluded = study.examples(to_train, config, tokenizer)
-    dev, excluded_dev = study.examples(to_choose, config, tokenizer) if to_choose else ([], [])
-    if not config.has_labels:  # what has lost its C1 prompt to its length has nothing to be drawn to
+    replies = ReplyTargets(config, tokenizer) if config.examples.replies else None
+    make = replies.examples if replies else partial(study.examples, config=config, tokenizer=tokenizer)
+    examples, excluded = make(to_train)
+    dev, excluded_dev = make(to_choose) if to_choose else ([], [])
+    if not (config.has_labels or replies):  # what has lost its C1 prompt to its length has nothing to be drawn to
         examples, dev = anchored(examples), anchored(dev)
     excluded += excluded_dev
     if state.is_main_process:
@@ -111,6 +116,8 @@ def inputs_of(config: TrainingConfig) -> TrainingInputs:
             f"{config.name}: {len(examples)} examples from {len(to_train)} {study.called}, {len(dev)} from "
             f"{len(to_choose)} in the dev split; {len(excluded)} prompts left out{reasons}"
         )
+        if replies:
+            print(replies.summary())
     return TrainingInputs(
         path=folder_of(config),
         base=base,
@@ -121,6 +128,7 @@ def inputs_of(config: TrainingConfig) -> TrainingInputs:
         examples=examples,
         dev=dev,
         excluded=excluded,
+        replies=replies,
     )
 
 
@@ -147,7 +155,8 @@ def open_training(config: TrainingConfig, inputs: TrainingInputs) -> Iterator[No
     with held(path / TRAINING_LEASE, "trained") if state.is_main_process else nullcontext():
         if state.is_main_process:
             drop_half_written(path)
-            open_run(path, config, inputs.item_set_hash, inputs.base_facts, torch_device_name)
+            read = inputs.replies.inputs if inputs.replies else None
+            open_run(path, config, inputs.item_set_hash, inputs.base_facts, torch_device_name, read)
             write_jsonl(path / EXCLUDED_FILE, map(asdict, inputs.excluded))
             write_json(path / ITEMS_FILE, {"hashes": inputs.unit_hashes})
         state.wait_for_everyone()
@@ -199,6 +208,7 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         "epochs": round(plan.epochs, 4),
         **cost(plan, groups, trainer.state.global_step, metrics.seconds, reference),
         **trainer.skipped(),
+        **({"replies": run.replies.counts} if run.replies else {}),
     }
     adapter, selection_facts = selection.outcome() if selection else (None, {})
     close_training(run, trainer, {**facts, **selection_facts}, adapter)

@@ -4,6 +4,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -21,8 +22,6 @@ from training.objectives import Answers, Objective, divergence_in_groups, picked
 from training.processes import agreed
 from training.qlora import multiply_at_rank
 from training.run_folder import CHECKPOINTS_DIR
-
-DEV_MEASURES = ("eval_loss", "eval_accuracy", "eval_divergence")
 
 
 def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
@@ -109,7 +108,7 @@ class VerdictTrainer(Trainer):
         self.objective = objective
         self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
         self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
-        self.learns_rests = any(example.rest for group in groups for example in group)
+        self.learns_names = any(any(example.rests) and not example.end for group in groups for example in group)
 
     def get_train_dataloader(self) -> DataLoader[Group]:
         """The schedule's microbatches; accelerate deals them out to the processes in turn."""
@@ -124,10 +123,10 @@ class VerdictTrainer(Trainer):
     def get_batch_samples(
         self, epoch_iterator: Iterator[dict[str, Tensor]], num_batches: int, device: torch.device
     ) -> tuple[list[dict[str, Tensor]], Tensor]:
-        """The microbatches of one optimiser step, and how many examples they hold over all processes."""
+        """The microbatches of one optimiser step, and how many n_tokens they hold over all processes."""
         batches = [batch for _, batch in zip(range(num_batches), epoch_iterator, strict=False)]
-        n_examples = torch.tensor(sum(len(batch["right"]) for batch in batches), device=device)
-        return batches, self.accelerator.gather(n_examples).sum()
+        n_tokens = torch.tensor(sum(int(batch["n_tokens"].sum()) for batch in batches), device=device)
+        return batches, self.accelerator.gather(n_tokens).sum()
 
     def compute_loss(
         self,
@@ -138,10 +137,10 @@ class VerdictTrainer(Trainer):
     ) -> Any:
         """The microbatch's share of the step's mean loss, times the processes that gradients are averaged over."""
         answers = self.answers(model, self.with_reference(model, inputs))
-        losses = self.objective.loss(answers)
-        n_examples = len(losses) if num_items_in_batch is None else num_items_in_batch
+        losses = self.objective.loss(answers) * answers.n_tokens
+        n_tokens = inputs["n_tokens"].sum() if num_items_in_batch is None else num_items_in_batch
         self.note(answers)
-        return losses.sum() / n_examples * self.accelerator.num_processes
+        return losses.sum() / n_tokens * self.accelerator.num_processes
 
     def with_reference(self, model: Any, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """The microbatch with the base's log-probabilities, asked for now where they were not computed before."""
@@ -168,12 +167,14 @@ class VerdictTrainer(Trainer):
         loss comes from the tokens of names behind the first. Every process keeps the same, for the log adds them up.
         """
         with torch.no_grad():
-            right = picked(answers.verdicts, answers.right)
-            best_other = answers.verdicts.scatter(1, answers.right[:, None], -torch.inf).max(1).values
-            self.sums["accuracy"].append((right > best_other).float())
-            self.sums["margin"].append(right - best_other)
-            if self.learns_rests:
-                self.sums["rest_loss"].append(torch.zeros_like(right) if answers.rest is None else -answers.rest)
+            if answers.compared.shape[1] > 1:
+                right = picked(answers.compared, answers.right)
+                best_other = answers.compared.scatter(1, answers.right[:, None], -torch.inf).max(1).values
+                self.sums["accuracy"].append((right > best_other).float())
+                self.sums["margin"].append(right - best_other)
+            if self.learns_names:
+                rest = torch.zeros_like(answers.verdicts) if answers.rest is None else answers.rest
+                self.sums["rest_loss"].append(-picked(rest, answers.right))
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Adds accuracy, mean margin (nats) and what else was noted since the last log, over all processes; in fp16 the
@@ -216,11 +217,12 @@ class VerdictTrainer(Trainer):
         return measures
 
     def dev_measures(self) -> dict[str, float]:
-        """eval_loss (the run's own), eval_accuracy, and eval_divergence in nats between prompts that should agree.
+        """eval_loss (the run's own); of one-token verdicts eval_accuracy, and eval_divergence in nats between prompts
+        that should agree; of written replies eval_loss_VERDICT of each verdict, whose mean eval_loss is.
 
         Every process measures all dev items.
         """
-        rows = []  # (3, E) of each microbatch
+        rows = []  # (4, E) of each microbatch
         size = self.plan.n_groups
         ordered = sorted(self.eval_dataset, key=lambda group: sum(example.n_tokens for example in group))
         model = self.model_wrapped
@@ -233,6 +235,16 @@ class VerdictTrainer(Trainer):
                 answers = self.answers(model, batch)
                 right = (answers.verdicts.argmax(1) == answers.right).float()
                 divergence = divergence_in_groups(answers.verdicts, answers.groups)
-                rows.append(torch.stack([self.objective.loss(answers), right, divergence]))
+                weights = torch.ones_like(right) * answers.n_tokens
+                rows.append(torch.stack([self.objective.loss(answers) * weights, weights, right, divergence]))
         model.train()
-        return dict(zip(DEV_MEASURES, torch.cat(rows, dim=1).mean(1).tolist(), strict=True))
+        measured = torch.cat(rows, dim=1)
+        verdicts = [example.verdict for group in ordered for example in group]
+        if not any(verdicts):
+            losses, weights, right, divergence = measured.mean(1).tolist()
+            return {"eval_loss": losses / weights, "eval_accuracy": right, "eval_divergence": divergence}
+        by_verdict = dict[str, float]()
+        for verdict in sorted({*verdicts}):
+            losses, weights, *_ = measured[:, [name == verdict for name in verdicts]].sum(1).tolist()
+            by_verdict[f"eval_loss_{verdict}"] = losses / weights
+        return {"eval_loss": fmean(by_verdict.values()), **by_verdict}

@@ -96,8 +96,8 @@ class Change:
 
     def as_dict(self) -> dict[str, Any]:
         """One row of the long form, as compare.json and scorecard_changes.json hold them."""
-        sides, own = {"first": self.first, "second": self.second}, {"measure": self.measure, "unit": self.unit}
-        row: dict[str, Any] = {**sides, **self.setting, "dataset": self.dataset, "datasets": self.datasets, **own}
+        sides, measured = {"first": self.first, "second": self.second}, {"measure": self.measure, "unit": self.unit}
+        row: dict[str, Any] = {**sides, **self.setting, "dataset": self.dataset, "datasets": self.datasets, **measured}
         row |= {"n_units": self.change.n_units, "n_errors": self.n_errors}
         for name, side in (("before", self.before), ("after", self.after), ("change", self.change)):
             row |= {name: side.value, f"{name}_low": side.low, f"{name}_high": side.high}
@@ -206,9 +206,9 @@ def estimates_in(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, E
 def swap_p(measure: Measure, parts: Sequence[Paired]) -> float | None:
     """The sign-flip p of a change; see Change."""
     before, after = measure.over([measure.statistic(part.means) for part in parts])
-    ends = np.cumsum([len(part.first.units) for part in parts])
-    if is_enumerated := bool(ends[-1] <= MOST_ENUMERATED):
-        choices = np.split(all_swaps(int(ends[-1])), ends[:-1], axis=1)
+    ends_of_parts = np.cumsum([len(part.first.units) for part in parts])
+    if is_enumerated := bool(ends_of_parts[-1] <= MOST_ENUMERATED):
+        choices = np.split(all_swaps(int(ends_of_parts[-1])), ends_of_parts[:-1], axis=1)
         swapped = [part.after_swaps(swaps @ part.gaps) for part, swaps in zip(parts, choices, strict=True)]
     else:
         swapped = [part.swapped for part in parts]
@@ -226,21 +226,21 @@ def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estim
     noise, taken = (np.array([noise_of(measure, side) for side in sides]) for noise_of in (added_by_noise, noise_taken))
     values = measure.over([measure.statistic(part.means) for part in parts]) - taken
     draws = measure.over([measure.statistic(part.draws) for part in parts]) - noise - taken
-    fitted = [as_fitted(measure, side, *of) for side, *of in zip(sides, values.tolist(), draws.T, strict=True)]
+    fitted = [as_fitted(measure, side, *pair) for side, *pair in zip(sides, values.tolist(), draws.T, strict=True)]
     values, draws = np.array([value for value, _ in fitted]), np.stack([drawn for _, drawn in fitted], axis=1)
     draws = draws if n_units > 1 else draws[:0]  # those of one unit are all alike
-    moved, levels = [moved_by(measure, side) for side in sides], []
+    influences, levels = [moved_by(measure, side) for side in sides], []
     for i, value in enumerate(values.tolist()):
-        ends = ends_of(measure, value, draws[:, i])
-        if measure.is_folded and ends is not None:
-            ends = max(0.0, min(ends[0], value)), max(ends[1], value)
-        of = {"squares": (value + noise[i],) * measure.is_square, "unparsed": unparsed_range(measure, sides[i])}
-        levels.append(estimate_of(value, ends, n_units, moved[i], **of))
+        interval = ends_of(measure, value, draws[:, i])
+        if measure.is_folded and interval is not None:
+            interval = max(0.0, min(interval[0], value)), max(interval[1], value)
+        further = {"squares": (value + noise[i],) * measure.is_square, "unparsed": unparsed_range(measure, sides[i])}
+        levels.append(estimate_of(value, interval, n_units, influences[i], **further))
     rise, squares = float(values[1] - values[0]), (*levels[0].squares, *levels[1].squares)
-    ends = ends_of(measure, rise, draws[:, 1] - draws[:, 0])
+    interval = ends_of(measure, rise, draws[:, 1] - draws[:, 0])
     (least, most), (least_after, most_after) = (level.unparsed for level in levels)
     unparsed = least_after - most, most_after - least
-    change = estimate_of(rise, ends, n_units, moved_more(*moved), squares=squares, unparsed=unparsed)
+    change = estimate_of(rise, interval, n_units, moved_more(*influences), squares=squares, unparsed=unparsed)
     return levels[0], levels[1], change
 
 
@@ -315,10 +315,10 @@ class Score:
     def as_dict(self) -> dict[str, Any]:
         """The row as files have it."""
         estimate, drawing = self.estimate, self.drawing
-        own = {"run": self.run, "judge": self.judge, **self.setting, "dataset": self.dataset, "datasets": self.datasets}
+        run, datasets = {"run": self.run, "judge": self.judge}, {"dataset": self.dataset, "datasets": self.datasets}
         value = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n_units": estimate.n_units}
         draws = {"n_draws": drawing and drawing.n_draws, "seed": drawing and drawing.seed}
-        return {**own, "measure": self.measure, "unit": self.unit, **value, **draws}
+        return {**run, **self.setting, **datasets, "measure": self.measure, "unit": self.unit, **value, **draws}
 
 
 def scores_frame(scores: Iterable[Score]) -> pd.DataFrame:

@@ -36,7 +36,7 @@ class Difference:
         return f"{self.what}: {self.base} before, {self.after} after"
 
 
-def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -> list[Difference]:
+def differences(base: SampledRun, after: SampledRun, stated_keys: Sequence[str] = ()) -> list[Difference]:
     """All differences in prompts, rendering, config and software, the serious ones first.
 
     Two patches ask in other words, which is what they are for, and behind other replies stand other prompts: then the
@@ -46,13 +46,13 @@ def differences(base: SampledRun, after: SampledRun, mild: Sequence[str] = ()) -
     ours, theirs = (patch_settings(run.config) for run in (base, after))
     unlike = {key for key, *_ in unlike_leaves(ours, theirs)}
     is_patched = bool(unlike & {"system", "reminder", "statement_first"}) or "statement_first" in ours
-    known = [
+    all_differences = [
         *prompt_differences(base, after, is_patched=is_patched),
         *(() if "thinking" in unlike else rendering_differences(base, after)),
-        *config_differences(base.config, after.config, (*mild, *PATCH)),
+        *config_differences(base.config, after.config, (*stated_keys, *PATCH)),
         *provenance_differences(base.provenance, after.provenance),
     ]
-    return sorted(known, key=lambda difference: not difference.serious)
+    return sorted(all_differences, key=lambda difference: not difference.serious)
 
 
 def check_comparable(base: str, of_runs: Mapping[str, Sequence[Difference]], reasons: Sequence[str] = ()) -> None:
@@ -94,13 +94,13 @@ def rendering_differences(base: SampledRun, after: SampledRun) -> Iterator[Diffe
 
 
 def config_differences(
-    base: Mapping[str, Any], after: Mapping[str, Any], mild: Sequence[str] = ()
+    base: Mapping[str, Any], after: Mapping[str, Any], stated_keys: Sequence[str] = ()
 ) -> Iterator[Difference]:
     """Config keys with different values, but for those that are meant to differ."""
     for key, ours, theirs in unlike_leaves(base, after):
         is_root = key.endswith((".root", ".file"))  # where data lie: their items' own hash tells more than the path
         if not is_root and not key.startswith(tuple(f"{free}." for free in FREE)) and key not in FREE:
-            yield Difference(key, shown(ours), shown(theirs), serious=key not in (*MILD, *mild))
+            yield Difference(key, shown(ours), shown(theirs), serious=key not in (*MILD, *stated_keys))
 
 
 def provenance_differences(base: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
@@ -115,10 +115,12 @@ def judge_differences(base: SampledRun, after: SampledRun, judged: Sequence[str]
     what it judged, which is meant to differ.
     """
     ours, theirs = judge_facts(base), judge_facts(after)
-    known = [Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]]
-    known += config_differences(base.config, after.config, judged)
-    known += provenance_differences(base.provenance, after.provenance)
-    for difference in known:
+    differing = [
+        Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]
+    ]
+    differing += config_differences(base.config, after.config, judged)
+    differing += provenance_differences(base.provenance, after.provenance)
+    for difference in differing:
         if difference.what not in (*judged, "item_set_hash"):
             yield replace(difference, what=f"the judge's {difference.what}")
 
@@ -183,5 +185,5 @@ def differing(of_runs: Mapping[str, Sequence[Difference]], *, is_serious: bool) 
 
 def difference_lines(of_runs: Mapping[str, Sequence[Difference]]) -> list[str]:
     """The same, the serious ones first."""
-    serious, others = (differing(of_runs, is_serious=is_serious) for is_serious in (True, False))
-    return [*(f"Warning: {line}" for line in serious), *(f"Note: {line}" for line in others)]
+    warnings, notes = (differing(of_runs, is_serious=is_serious) for is_serious in (True, False))
+    return [*(f"Warning: {line}" for line in warnings), *(f"Note: {line}" for line in notes)]

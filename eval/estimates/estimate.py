@@ -74,7 +74,7 @@ class Observed:
         earned, counted = np.zeros((2, len(names), self.earned.shape[1]))
         np.add.at(earned, rows, self.earned)
         np.add.at(counted, rows, self.counted)
-        extremes = self.extremes and tuple(each.by_cluster(clusters) for each in self.extremes)
+        extremes = self.extremes and tuple(extreme.by_cluster(clusters) for extreme in self.extremes)
         of_items = dict(zip(self.units, clusters, strict=True))
         return replace(self, units=tuple(names), earned=earned, counted=counted, clusters=of_items, extremes=extremes)
 
@@ -159,7 +159,7 @@ def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
         units = tuple(names.get(unit, unit) for unit in second.units)
         if len(names) < len(pairs) or len({*units}) < len(units):
             raise DataError(f"{first.dataset}: {TWO_CLUSTERS}")
-        extremes = second.extremes and tuple(replace(each, units=units) for each in second.extremes)
+        extremes = second.extremes and tuple(replace(extreme, units=units) for extreme in second.extremes)
         second = replace(second, units=units, extremes=extremes)
     if first.units == second.units:
         return first, second
@@ -186,7 +186,7 @@ Influences = Mapping[str, tuple[tuple[str, ...], FloatArray]]
 class Estimate:
     """A value with its 95 % interval, both in the measure's unit; None is unknown.
 
-    moved: by how much each unit moves it; known of a change and of its two sides. squares: a mean of squares with the
+    influences: of each unit on it; known of a change and of its two sides. squares: a mean of squares with the
     noise that was taken off; of a change before and after. unparsed: what counting unparsed replies adds
     to it, at least and at most.
     """
@@ -195,7 +195,7 @@ class Estimate:
     low: float | None
     high: float | None
     n_units: int  # that it rests on
-    moved: Influences | None = field(default=None, compare=False, repr=False)
+    influences: Influences | None = field(default=None, compare=False, repr=False)
     squares: tuple[float, ...] = field(default=(), compare=False, repr=False)
     unparsed: tuple[float, float] = field(default=(0.0, 0.0), compare=False, repr=False)
 
@@ -227,8 +227,8 @@ class Drawn:
     @cached_property
     def means(self) -> FloatArray:
         """(n_draws, n_parts)."""
-        of, drawing = self.observed, self.drawing
-        return resampled_means(of.earned, of.counted, drawing.n_draws, drawing.seed, of.dataset)
+        observed, drawing = self.observed, self.drawing
+        return resampled_means(observed.earned, observed.counted, drawing.n_draws, drawing.seed, observed.dataset)
 
     def of(self, measure: Measure) -> FloatArray:
         """Draws of a measure on this dataset, (n_draws,); NaN where a draw counts nothing.
@@ -267,9 +267,9 @@ def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
     value, draws = as_fitted(
         measure, observed, value, measure.over([part.of(measure) for part in parts]) - noise - taken
     )
-    ends = ends_of(measure, value, draws if n_units > 1 else draws[:0])  # draws of one unit are all alike
+    interval = ends_of(measure, value, draws if n_units > 1 else draws[:0])  # draws of one unit are all alike
     unparsed = unparsed_range(measure, [part.observed for part in parts])
-    return estimate_of(value, ends, n_units, squares=(value + noise,) * measure.is_square, unparsed=unparsed)
+    return estimate_of(value, interval, n_units, squares=(value + noise,) * measure.is_square, unparsed=unparsed)
 
 
 def as_fitted(measure: Measure, parts: Sequence[Observed], value: float, draws: FloatArray) -> tuple[float, FloatArray]:
@@ -297,10 +297,12 @@ def ends_of(measure: Measure, value: float, draws: FloatArray) -> Ends:
     return pivotal_interval(value, draws) if is_biased else percentile_interval(draws)
 
 
-def estimate_of(value: float, ends: Ends, n_units: int, moved: Influences | None = None, **more: Any) -> Estimate:
+def estimate_of(
+    value: float, interval: Ends, n_units: int, influences: Influences | None = None, **more: Any
+) -> Estimate:
     """A value and an interval as an estimate. NaN is unknown: an accuracy over no replies is not zero."""
-    (low, high), known = ends or (None, None), None if math.isnan(value) else float(value)
-    return Estimate(value=known, low=low, high=high, n_units=n_units, moved=moved, **more)
+    (low, high), number = interval or (None, None), None if math.isnan(value) else float(value)
+    return Estimate(value=number, low=low, high=high, n_units=n_units, influences=influences, **more)
 
 
 def point_estimate(value: float | None, n_units: int) -> Estimate:
@@ -313,24 +315,24 @@ def influences(observed: Observed, measure: Measure) -> FloatArray:
 
     Of a mean θ = Σ earned / Σ counted it is (earned - θ counted) / Σ counted; they sum to zero.
     """
-    moved = steps(observed)
+    unit_steps = steps(observed)
     used = measure.statistic(np.eye(observed.earned.shape[1])) != 0
     is_in = (observed.counted[:, used] > 0).any(axis=1)
     if measure.is_square and observed.fitted > 0:
         # On new units what is left varies as on these: so the slope at a shift d with an error e is 2 √(d² + e²/2),
         # which gives the variance of a square of N(0, e²).
         linear = measure.core or measure.statistic
-        shifts, moved_shifts = linear(observed.means).ravel(), linear(moved).reshape(len(moved), -1)
-        sizes = np.sqrt(shifts**2 + observed.fitted * np.square(moved_shifts).sum(axis=0) / 2)
+        shifts, shift_steps = linear(observed.means).ravel(), linear(unit_steps).reshape(len(unit_steps), -1)
+        sizes = np.sqrt(shifts**2 + observed.fitted * np.square(shift_steps).sum(axis=0) / 2)
         slopes = 2 * np.where(shifts < 0, -sizes, sizes)
-        return np.where(is_in, (moved_shifts * slopes).mean(axis=-1), np.nan)
+        return np.where(is_in, (shift_steps * slopes).mean(axis=-1), np.nan)
     if measure.is_square:
-        slopes = measure.statistic(observed.means + moved) - measure.statistic(observed.means - moved)
+        slopes = measure.statistic(observed.means + unit_steps) - measure.statistic(observed.means - unit_steps)
         return np.where(is_in, slopes / 2, np.nan)
     if measure.is_linear:
-        return np.where(is_in, measure.statistic(moved), np.nan)
+        return np.where(is_in, measure.statistic(unit_steps), np.nan)
     here = measure.statistic(observed.means)  # the slope of the statistic along each unit's step
-    return np.where(is_in, (measure.statistic(observed.means + STEP * moved) - here) / STEP, np.nan)
+    return np.where(is_in, (measure.statistic(observed.means + STEP * unit_steps) - here) / STEP, np.nan)
 
 
 def steps(observed: Observed) -> FloatArray:
@@ -369,9 +371,9 @@ def noise_by_part(measure: Measure, parts: Sequence[Observed]) -> list[float]:
     """What noise of the units adds to a mean of squares of each part."""
     added = []
     for part in parts:
-        moved, n = steps(part), len(part.units)
-        both = measure.statistic(part.means + moved) + measure.statistic(part.means - moved)
-        added.append(n / (n - 1) * (both / 2 - measure.statistic(part.means)).sum() if n > 1 else math.nan)
+        unit_steps, n = steps(part), len(part.units)
+        up_and_down = measure.statistic(part.means + unit_steps) + measure.statistic(part.means - unit_steps)
+        added.append(n / (n - 1) * (up_and_down / 2 - measure.statistic(part.means)).sum() if n > 1 else math.nan)
     return added
 
 
@@ -382,11 +384,13 @@ def unparsed_range(measure: Measure, parts: Sequence[Observed]) -> tuple[float, 
     """
     if not any(part.extremes for part in parts):
         return 0.0, 0.0
-    ends = np.stack([[extreme_values(measure, part, sign) for part in parts] for sign in (-1, 1)])  # (2, n_parts, k)
+    # (2, n_parts, k)
+    extremes = np.stack([[extreme_values(measure, part, sign) for part in parts] for sign in (-1, 1)])
     if measure.is_folded or measure.core:
-        least, most = np.abs(ends).min(axis=0), np.abs(ends).max(axis=0)
-        ends = np.stack([np.where(ends.prod(axis=0) < 0, 0.0, least), most]) ** (2 if measure.is_square else 1)
-    added = measure.fold(ends, axis=-1).mean(axis=1) - measure.over([measure.statistic(part.means) for part in parts])
+        least, most = np.abs(extremes).min(axis=0), np.abs(extremes).max(axis=0)
+        extremes = np.stack([np.where(extremes.prod(axis=0) < 0, 0.0, least), most]) ** (2 if measure.is_square else 1)
+    value = measure.over([measure.statistic(part.means) for part in parts])
+    added = measure.fold(extremes, axis=-1).mean(axis=1) - value
     return (0.0, 0.0) if np.isnan(added).any() else (min(0.0, float(added[0])), max(0.0, float(added[1])))
 
 
@@ -406,16 +410,16 @@ def by_chance(level: Estimate) -> float | None:
     """
     if level.squares and level.value is not None:
         return level.squares[-1] - level.value
-    if level.value is None or level.moved is None:
+    if level.value is None or level.influences is None:
         return None
-    errors = [standard_error(of_units) for _, of_units in level.moved.values()]
+    errors = [standard_error(of_units) for _, of_units in level.influences.values()]
     return estimate_of(math.sqrt(2 / math.pi) * sum(errors), None, level.n_units).value
 
 
-def cluster_t(measure: Measure, value: float, moved: Influences, *, is_share: bool | None = None) -> Estimate:
+def cluster_t(measure: Measure, value: float, influences: Influences, *, is_share: bool | None = None) -> Estimate:
     """A value on one dataset with its cluster-robust interval; units that are not in it move it by NaN."""
-    ((_, of_units),) = moved.values()
+    ((_, of_units),) = influences.values()
     of_units = of_units[~np.isnan(of_units)]
     share = measure.is_share if is_share is None else is_share
-    ends = None if math.isnan(value) else cluster_t_interval(value, of_units, share)
-    return estimate_of(value, ends, len(of_units), moved)
+    interval = None if math.isnan(value) else cluster_t_interval(value, of_units, share)
+    return estimate_of(value, interval, len(of_units), influences)

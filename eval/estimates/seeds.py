@@ -76,7 +76,7 @@ class Noise:
         weights = [min(1.0, arm.variance / self.variance) for arm in self.seeds]
         quantiles = [-t_quantile(p / 2, arm.n_degrees) for arm in self.seeds]
         parts = zip([1 - sum(weights), *weights], [quantile, *quantiles], strict=True)
-        return math.sqrt(self.variance) * sum(weight * each for weight, each in parts)
+        return math.sqrt(self.variance) * sum(weight * quantile for weight, quantile in parts)
 
 
 def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
@@ -122,26 +122,26 @@ def combined(groups: Sequence[Sequence[Estimate]]) -> Estimate:
 
 def mean_of(estimates: Sequence[Estimate]) -> Estimate:
     """The mean of some estimates and of their ends, None where one is unknown, and by how much each unit moves it."""
-    columns = zip(*((each.value, each.low, each.high) for each in estimates), strict=True)
+    columns = zip(*((estimate.value, estimate.low, estimate.high) for estimate in estimates), strict=True)
     value, low, high = (fmean(column) if None not in column else None for column in columns)
-    all_moved = [each.moved for each in estimates if each.moved is not None]
-    moved = mean_moved(all_moved) if len(all_moved) == len(estimates) else None
-    squares = tuple(map(fmean, zip(*(each.squares for each in estimates), strict=True)))
-    n_units = min(each.n_units for each in estimates)
-    least, most = map(fmean, zip(*(each.unparsed for each in estimates), strict=True))
-    known: dict[str, Any] = {"moved": moved, "squares": squares, "unparsed": (least, most)}
-    return Estimate(value=value, low=low, high=high, n_units=n_units, **known)
+    all_influences = [estimate.influences for estimate in estimates if estimate.influences is not None]
+    influences = mean_moved(all_influences) if len(all_influences) == len(estimates) else None
+    squares = tuple(map(fmean, zip(*(estimate.squares for estimate in estimates), strict=True)))
+    n_units = min(estimate.n_units for estimate in estimates)
+    least, most = map(fmean, zip(*(estimate.unparsed for estimate in estimates), strict=True))
+    further: dict[str, Any] = {"influences": influences, "squares": squares, "unparsed": (least, most)}
+    return Estimate(value=value, low=low, high=high, n_units=n_units, **further)
 
 
 def mean_moved(seeds: Sequence[Influences]) -> Influences:
     """By how much each unit moves a mean over seeds. A unit that a seed lacks moves it by nothing there."""
     means = {}
-    for dataset in dict.fromkeys(dataset for moved in seeds for dataset in moved):
-        known = [moved[dataset] for moved in seeds if dataset in moved]
-        units = tuple(dict.fromkeys(unit for own_units, _ in known for unit in own_units))
+    for dataset in dict.fromkeys(dataset for of_seed in seeds for dataset in of_seed):
+        with_dataset = [of_seed[dataset] for of_seed in seeds if dataset in of_seed]
+        units = tuple(dict.fromkeys(unit for own_units, _ in with_dataset for unit in own_units))
         place = {unit: i for i, unit in enumerate(units)}
-        columns = np.full((len(known), len(units)), np.nan)
-        for column, (own_units, values) in zip(columns, known, strict=True):
+        columns = np.full((len(with_dataset), len(units)), np.nan)
+        for column, (own_units, values) in zip(columns, with_dataset, strict=True):
             column[[place[unit] for unit in own_units]] = values
         sums = np.nan_to_num(columns).sum(axis=0) / len(seeds)
         means[dataset] = units, np.where(np.isnan(columns).all(axis=0), np.nan, sums)
@@ -151,30 +151,31 @@ def mean_moved(seeds: Sequence[Influences]) -> Influences:
 def noise_of(groups: Sequence[Sequence[Estimate]]) -> Noise | None:
     """Of the mean of a group; None where a value, or what its units add, is unknown."""
     means = [mean_of(group) for group in groups]
-    if any(mean.value is None or mean.moved is None for mean in means) or means[0].moved is None:
+    if any(mean.value is None or mean.influences is None for mean in means) or means[0].influences is None:
         return None
-    of_units = variance_of(means[0].moved)
+    of_units = variance_of(means[0].influences)
     seeds, of_units_alone = list[SeedsNoise](), 0.0  # of one seed and not of others
     for i, (group, mean) in enumerate(zip(groups, means, strict=True)):
         if len(group) > 1:
-            own = sum(variance_of(each.moved or {}) for each in group) - len(group) * variance_of(mean.moved or {})
-            of_units_alone += own / (len(group) - 1) / len(group)
+            variances = [variance_of(estimate.influences or {}) for estimate in group]
+            gap = sum(variances) - len(group) * variance_of(mean.influences or {})
+            of_units_alone += gap / (len(group) - 1) / len(group)
             seeds.append(
                 SeedsNoise(
-                    variance=variance([each.value or 0.0 for each in group]) / len(group),
+                    variance=variance([estimate.value or 0.0 for estimate in group]) / len(group),
                     n_degrees=len(group) - 1,
-                    levels=tuple(each.squares[-1 - i] for each in group if each.squares),
+                    levels=tuple(estimate.squares[-1 - i] for estimate in group if estimate.squares),
                     is_subtracted=i > 0,
                 )
             )
     total = max(of_units, max(0.0, of_units - of_units_alone) + sum(arm.variance for arm in seeds))
-    n_degrees = sum(int((~np.isnan(values)).sum()) - 1 for _, values in means[0].moved.values())
+    n_degrees = sum(int((~np.isnan(values)).sum()) - 1 for _, values in means[0].influences.values())
     return None if math.isnan(total) else Noise(variance=total, seeds=tuple(seeds), n_degrees=n_degrees)
 
 
-def variance_of(moved: Influences) -> float:
+def variance_of(influences: Influences) -> float:
     """What noise of the units gives a value; NaN where a dataset has a single one."""
-    return sum(standard_error(values) ** 2 for _, values in moved.values())
+    return sum(standard_error(values) ** 2 for _, values in influences.values())
 
 
 def p_over_seeds(groups: Sequence[Sequence[Estimate]]) -> float | None:

@@ -32,6 +32,7 @@ QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')  # no
 QUOTATION = re.compile(r"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
 ITEM = re.compile(r"(?:^|(?<=[.!?;] ))\W*(\d{1,2})[.)] (?=\w)", re.MULTILINE)  # of a list, which begins with 1
 KEYED = re.compile(r"(?<!\w)\w{1,2} ?= ?[^=,;\n]{1,40}(?:[,;\n] ?(?:and )?\w{1,2} ?= ?[^=,;\n.)]{1,40})+")
+IDIOM = re.compile(P.filled("(?i:{idiom})"))  # "no doubt" is no No
 LETTERS = "0-9A-Za-z_\u00c0-\u04ff"  # of scripts that set blanks between words
 
 
@@ -132,6 +133,7 @@ class Options:
         if self.polar and not self.forms.keys() & {"yes", "no"}:
             for word, place in zip(("yes", "no"), self.polar, strict=True):
                 text = re.sub(rf"(?i)\A\W*{word}(?=\W*\Z|\.\s|, (?:it|this|that)\b)", self.symbols[place], text)
+        text = IDIOM.sub("", text)
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
         text = re.sub(rf"(?i)[\"'\[<]+({exact})[\"'\]>]+", r"\1", text)
         alone = text.strip("\"'().! ")

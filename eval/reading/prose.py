@@ -98,13 +98,16 @@ class Prose:
             self.quotable.repeats(clause) and not self.words["own"].match(clause)
         ):
             return is_told
-        claimed, level = self.claimed_once(self.words["pairs"].sub("", self.words["idiom"].sub("", clause)))
+        claimed, level = self.claimed_once(self.words["pairs"].sub("", clause))
         if is_told or self.tells(clause):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         if self.words["cannot"].search(clause):
             self.claims.clear()
-        self.add(line, [] if rebuts and level is None else claimed, level, is_contrast=is_contrast)
+        claimed = [] if rebuts and level is None else claimed
+        if is_contrast and level is None and claimed and self.words["unclaimed"].search(clause):
+            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=True))  # "but also not B": of no option
+        self.add(line, claimed, level, is_contrast=is_contrast)
         return False
 
     def read_lead(self, lead: re.Match[str], line: int, *, is_told: bool) -> bool:
@@ -112,22 +115,12 @@ class Prose:
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
         if self.words["takes_back"].match(rest.strip()):
             return self.read(rest.strip(), line, is_told)
-        if (
-            mention >= chr(NOUN)
-            and (its_text := self.words["alone"].fullmatch(rest))
-            and place_of(its_text["m"]) == place_of(mention)
-        ):
-            rest = ""  # "Opinion 1: bikes are cheap"
         is_item = lead["mark"] == ")" and self.options.is_numbers
         is_subject = lead["mark"] == "," and self.options.is_short and not self.words["goes_on"].match(rest)
-        is_bad = (
-            (is_subject and not self.words["is"].search(lead[0]))
-            or (self.words["reported"].match(rest) or self.words["if"].match(rest.strip())) is not None
-            or (
-                not polar
-                and place_of(mention) not in self.options.common
-                and self.words["bad_rest"].match(rest) is not None
-            )
+        is_bad = (is_subject and not self.words["is"].search(lead[0])) or (
+            not polar
+            and place_of(mention) not in self.options.common
+            and self.words["bad_rest"].match(rest) is not None
         )
         self.add(line, [mention], None if is_item or is_bad else LABEL)
         is_told = self.read(rest, line, is_told)

@@ -66,9 +66,6 @@ def read(
         return one_of([*places, said, *(repeated if any(place is not None for place in places) else [])], JSON)
     if is_cut and UNFINISHED.search(prose):
         return Reading(None, CUT)
-    values = values_of(text, is_neutral)[0]
-    if values and not (options.is_short and (len(values) > 1 or prose.strip("`json\n "))):  # {"safety": "unsafe"}
-        return one_of([place for place, state in (written(value, options) for value in values) if state == WHOLE], JSON)
     return written(prose, options, pattern, quotable, is_cut, words)
 
 
@@ -116,11 +113,6 @@ def valid_pattern(pattern: str) -> re.Pattern[str]:
 def is_key(key: str) -> bool:
     """Whether a key of JSON is that of a verdict: chosen_answer, finalVerdict, score."""
     return P["key"].fullmatch(spaced(key)) is not None
-
-
-def is_neutral(key: str) -> bool:
-    """Whether a key of JSON is neither of what others say nor of what is not chosen."""
-    return not (P["speaker"].search(spaced(key)) or P["unclaimed"].search(spaced(key)))
 
 
 def spaced(key: str) -> str:

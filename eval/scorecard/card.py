@@ -200,9 +200,9 @@ class StudyCard:
             names = ["value", "change_low", "change_high"]
             of_arms = lines[lines["name"] == figure.name].set_index("arm")[names].add_prefix(f"{figure.name}_")
             arms = arms.join(of_arms, on="arm")
-            value, *ends = of_arms.columns
+            value, *interval = of_arms.columns
             columns[figure.words] = (value, f".{figure.digits}f")
-            columns[f"95% of change in {figure.words}"] = (tuple(ends), f"+.{figure.digits}f")
+            columns[f"95% of change in {figure.words}"] = (tuple(interval), f"+.{figure.digits}f")
         name, title = f"scorecard_{self.study}", f"Scorecard of {self.study}"
         heads, note = {"figure": ("figure", ""), **card_columns(lines, 2)}, " ".join(self.sentences["method"])
         return [
@@ -274,15 +274,17 @@ class StudyCard:
         free = {arm.arm for arm in self.arms if arm.kind == FREE}
         ranked = [arm for arm, reason in reasons.items() if not reason and arm not in free]
         order = sorted(ranked, key=lambda arm: levels[arm] or 0)
-        asked = [arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in free | self.ruled_arms]
-        reasons |= {arm: f"has no {words}" for arm in asked if arm not in main.pooled}
+        sampled = [
+            arm.arm for arm in self.arms[1:] if arm.name in self.judges and arm.arm not in free | self.ruled_arms
+        ]
+        reasons |= {arm: f"has no {words}" for arm in sampled if arm not in main.pooled}
         best, following = (main.pooled[arm] if arm else None for arm in (*order[:2], "", "")[:2])
         recommended = self.recommended(order)
-        shown = next((arm for arm in (recommended, *order) if arm in self.added), "")
+        added_arm = next((arm for arm in (recommended, *order) if arm in self.added), "")
         return {
             "lowest": words,
             "free": self.free_facts(),
-            "has_arms": bool(asked),
+            "has_arms": bool(sampled),
             "levels": {arm: main.figure.shown(levels[arm]) for arm in order},
             "is_square": main.figure.is_square,
             "left_out": {arm: reason for arm, reason in reasons.items() if reason},
@@ -291,8 +293,8 @@ class StudyCard:
             ),
             "best": best,
             "recommended": recommended,
-            "adds": self.added.get(shown, ()),
-            "further": [lines for arm, lines in self.added.items() if arm != shown],
+            "adds": self.added.get(added_arm, ()),
+            "further": [lines for arm, lines in self.added.items() if arm != added_arm],
             "right": self.kept.pooled[order[0]] if best and self.kept else None,
             "next": following,
             **(self.lead(main, *order[:2]) if following else {}),
@@ -308,11 +310,11 @@ class StudyCard:
             lines = self.added.get(arm, ())
             if any(line["is_better"] for line in lines) and not any(line["is_worse"] for line in lines):
                 return arm
-        others = (
+        candidates = (
             [self.best_free] if self.best_free not in ("", BASE) else [arm for arm in order if arm not in self.added]
         )
-        lower = others and self.of_base[self.lowest].pooled[others[0]].direction == -1
-        return others[0] if lower and not self.unranked.get(BASE) else ""
+        lower = candidates and self.of_base[self.lowest].pooled[candidates[0]].direction == -1
+        return candidates[0] if lower and not self.unranked.get(BASE) else ""
 
     def changes_between(self, first: str, second: str) -> Sequence[Change]:
         """The changes from one row to another."""
@@ -331,8 +333,8 @@ class StudyCard:
             return ""
         free = [arm.arm for kind in (FREE, PATCH) for arm in self.arms if arm.kind == kind and arm.name == arm.arm]
         main = self.of_base[self.lowest]
-        known = [arm for arm in free if arm in main.pooled and main.levels(arm)[0].value is not None]
-        kept = [arm for arm in known if not self.why_not(arm)]
+        with_level = [arm for arm in free if arm in main.pooled and main.levels(arm)[0].value is not None]
+        kept = [arm for arm in with_level if not self.why_not(arm)]
         candidates = kept if kept and self.unranked.get(BASE) else [BASE, *kept]  # in the order of their cost
         levels = {arm: main.levels(arm)[0] for arm in candidates}
         lowest = min(levels.values(), key=lambda level: level.value or 0.0)
@@ -351,12 +353,12 @@ class StudyCard:
         if not self.best_free:
             return None
         main, kept = self.of_base[self.lowest], self.kept
-        shown = {
+        levels = {
             name: (main.figure.shown(main.levels(arm)[0].value), kept.levels(arm)[0].value if kept else None)
             for name, arm in (("levels", self.best_free), ("as_asked", BASE))
         }
         name = "as asked" if self.best_free == BASE else self.best_free
-        return {"name": name, "is_rule": self.best_free != BASE, **shown}
+        return {"name": name, "is_rule": self.best_free != BASE, **levels}
 
     @cached_property
     def added(self) -> dict[str, list[dict[str, Any]]]:
@@ -384,7 +386,9 @@ class StudyCard:
         against = {lower: {upper: self.changes_between(lower, upper) for upper in rows[1]} for lower in rows[0]}
         kept = self.kept.figure if self.kept and self.is_right_known else None
         leads, is_higher = [], []
-        for line in (each for figure in filter(None, [main.figure, kept]) for each in self.contrasts(figure, against)):
+        for line in (
+            contrast for figure in filter(None, [main.figure, kept]) for contrast in self.contrasts(figure, against)
+        ):
             lead, p = line["lead"], line["p"]
             leads.append(lead)
             is_higher.append((lead.low or 0.0) > 0 and not lead.hangs and (p is None or p < ALPHA))
@@ -430,18 +434,18 @@ class StudyCard:
                 for change in changes_in(figure, changes)[:1]:
                     of_arm = pairs.setdefault(self.arm_of[reference], {}).setdefault(self.arm_of[row], {})
                     of_arm.setdefault(reference, []).append(change)
-        for other, of_arms in pairs.items():
+        for reference_arm, of_arms in pairs.items():
             leads = {arm: list(of_pair.values()) for arm, of_pair in of_arms.items()}
             p = {
                 arm: contrast_p(leads[arm])
                 for arm in leads
-                if arm not in self.unranked_arms and self.are_tested(arm, other)
+                if arm not in self.unranked_arms and self.are_tested(arm, reference_arm)
             }
-            known = {arm: value for arm, value in p.items() if value is not None}
-            adjusted_p = dict(zip(known, holm([*known.values()]), strict=True))
+            tested = {arm: value for arm, value in p.items() if value is not None}
+            adjusted_p = dict(zip(tested, holm([*tested.values()]), strict=True))
             for arm, of_pair in leads.items():
                 lead = lead_over_seeds([[change.change for change in row] for row in of_pair])
-                line = {"arm": arm, "reference": other, "figure": figure.words, "is_square": figure.is_square}
+                line = {"arm": arm, "reference": reference_arm, "figure": figure.words, "is_square": figure.is_square}
                 by_interval = arm in p and all(change.by_interval for row in of_pair for change in row)
                 yield {**line, "lead": lead, "p": adjusted_p.get(arm), "by_interval": by_interval}
 
@@ -452,7 +456,7 @@ class StudyCard:
             study=self.study, evaluation=self.evaluation, judges=self.runs, options=self.options, is_before_after=True
         )
         further = self.evaluation.own_card.warnings(self.judges, self.every_change)
-        pooled = [change for each in self.figures for change in each.pooled.values()]
+        pooled = [change for figure in self.figures for change in figure.pooled.values()]
         return [
             *self.sentences["warnings"],
             *further,
@@ -466,10 +470,10 @@ def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: boo
 
     is_either_way: how far it may have risen, if that reaches the margin. None where it is unknown.
     """
-    ends = [surely(seeds, is_up=is_up) if seeds else None for is_up in (False, True)]
-    if None in ends:
+    bounds = [surely(seeds, is_up=is_up) if seeds else None for is_up in (False, True)]
+    if None in bounds:
         return None
-    least, most = (end or 0.0 for end in ends)
+    least, most = (end or 0.0 for end in bounds)
     return most if is_either_way and most >= margin > -least else least
 
 

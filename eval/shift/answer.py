@@ -88,8 +88,8 @@ class Shift:
     @property
     def is_within(self) -> bool:
         """Whether all of the interval lies within ±little, however unparsed replies are counted."""
-        ends = (self.low, self.high, *(self.bounds or ()))
-        return bool(-self.little < min(ends) and max(ends) < self.little)
+        ends_seen = (self.low, self.high, *(self.bounds or ()))
+        return bool(-self.little < min(ends_seen) and max(ends_seen) < self.little)
 
     @property
     def is_within_if_excluded(self) -> bool:
@@ -177,12 +177,12 @@ class Answer:
 
     def unmoved(self, measure: str) -> list[Shift]:
         """The conditions without a significant shift anywhere, by that of the widest average or of the dataset."""
-        told = {
+        significant = {
             shift.condition for shift in self.shifts if shift.measure == measure and shift.obstacle != "significance"
         }
         firsts: dict[str, Shift] = {}
         for shift in self.shifts:
-            if shift.measure == measure and shift.condition not in told:
+            if shift.measure == measure and shift.condition not in significant:
                 firsts.setdefault(shift.condition, shift)
         return [*firsts.values()]
 
@@ -190,8 +190,8 @@ class Answer:
         """Whether a shift does not stand against a No. The interval of a small dataset never lies within ±little: of
         that the value alone must.
         """
-        alike = [each for each in self.shifts if (each.measure, each.condition) == (shift.measure, shift.condition)]
-        is_part = not shift.is_average and any(each.is_average for each in alike)
+        alike = [peer for peer in self.shifts if (peer.measure, peer.condition) == (shift.measure, shift.condition)]
+        is_part = not shift.is_average and any(peer.is_average for peer in alike)
         if is_part and (shift.high - shift.low >= 2 * shift.little or not is_enough(shift.n_units)):
             return abs(shift.value) <= shift.little
         return is_enough(shift.n_units) and shift.is_within
@@ -236,8 +236,8 @@ class Answer:
 
 def answer(shifts: Iterable[Shift], void: Sequence[str] = (), hidden: Sequence[str] = ()) -> Answer:
     """The answer that shifts of one judge give; those without a value or an interval say nothing."""
-    known = tuple(shift for shift in shifts if not math.isnan(shift.value + shift.low + shift.high))
-    return in_one_family({"": Answer(shifts=known, void=tuple(void), hidden=tuple(hidden))})[""]
+    estimated = tuple(shift for shift in shifts if not math.isnan(shift.value + shift.low + shift.high))
+    return in_one_family({"": Answer(shifts=estimated, void=tuple(void), hidden=tuple(hidden))})[""]
 
 
 def in_one_family(answers: Mapping[str, Answer]) -> dict[str, Answer]:
@@ -246,8 +246,8 @@ def in_one_family(answers: Mapping[str, Answer]) -> dict[str, Answer]:
     Both p are adjusted (Holm) over all shifts of a measure, of all judges, averages included.
     """
     by_measure = defaultdict[str, list[tuple[str, Shift]]](list)
-    for judge, each in answers.items():
-        for shift in each.shifts:
+    for judge, given in answers.items():
+        for shift in given.shifts:
             by_measure[shift.measure].append((judge, shift))
     shifts: dict[str, list[Shift]] = {judge: [] for judge in answers}
     for of_measure in by_measure.values():
@@ -255,7 +255,7 @@ def in_one_family(answers: Mapping[str, Answer]) -> dict[str, Answer]:
         pairs = sorted(zip(of_measure, with_p, strict=True), key=lambda pair: (not pair[1].is_average, -pair[1].size))
         for (judge, _), shift in pairs:
             shifts[judge].append(shift)
-    return {judge: replace(each, shifts=tuple(shifts[judge])) for judge, each in answers.items()}
+    return {judge: replace(given, shifts=tuple(shifts[judge])) for judge, given in answers.items()}
 
 
 def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:
@@ -274,10 +274,10 @@ def with_floors(
     marks: pd.DataFrame, answers: Mapping[str, Answer], measure: str, keys: Iterable[tuple[str, str]]
 ) -> pd.DataFrame:
     """Marks of a figure with floor_low and floor_high. keys: the judge and the dataset of each."""
-    shifts = [(judge, shift) for judge, each in answers.items() for shift in each.shifts if shift.measure == measure]
+    shifts = [(judge, shift) for judge, given in answers.items() for shift in given.shifts if shift.measure == measure]
     floors = {(judge, shift.dataset): shift.floor for judge, shift in shifts if shift.has_floor}
-    ends = np.array([floors.get(key, (math.nan, math.nan)) for key in keys]).reshape(-1, 2)
-    return marks.assign(floor_low=ends[:, 0], floor_high=ends[:, 1])
+    floor_ends = np.array([floors.get(key, (math.nan, math.nan)) for key in keys]).reshape(-1, 2)
+    return marks.assign(floor_low=floor_ends[:, 0], floor_high=floor_ends[:, 1])
 
 
 def prediction_p(shift: Shift) -> float:
@@ -306,5 +306,5 @@ def is_enough(n_units: float) -> bool:
 
     Of fewer, intervals of what hardly varies are too narrow for a No.
     """
-    ends = wilson_interval(0, int(n_units))
-    return ends is not None and 100 * ends[1] < LITTLE
+    interval = wilson_interval(0, int(n_units))
+    return interval is not None and 100 * interval[1] < LITTLE

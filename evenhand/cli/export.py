@@ -70,7 +70,7 @@ def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt])
     units, is_inspect, verdict = config.units(), harness == "inspect", config.verdict
     yield not evaluation_of(study).headline, f"{study} has no figure that a harness's task can print"
     is_grown = units.plan_grows or not isinstance(units.units[0], OneRound)
-    yield is_grown, "some prompts go on behind a reply, and a harness's task has one round; take these out"
+    yield (is_grown, "some prompts go on behind a reply: take them out (by KEY=null), a task has one round")
     drawings = [plain(prompt.drawing) | {"json_schema": None} for prompt in prompts]
     is_drawn = any(value is not None for drawing in drawings for value in drawing.values())
     yield is_drawn, "some prompts are drawn in their own way"

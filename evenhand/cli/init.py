@@ -41,7 +41,7 @@ TAKEN = ("first", "second", "symbol", "choices", "pushed", "item", "options", "c
 
 
 def main(argv: Sequence[str]) -> None:
-    """Write a small study that runs as it is: a config, ten items, a training config, and a README with the commands.
+    """Write a small study that runs as it is: a config, 40 items, a training config, and a README with the commands.
 
     With --items, a study of a file's own items in its place, as its columns suggest; what it has guessed it says. The
     folder must be new or empty.

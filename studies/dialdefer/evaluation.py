@@ -73,7 +73,7 @@ def check(judges: Mapping[str, JudgedRun]) -> None:
 
 
 # No change is of placebos, so runs may differ in them.
-judged_differences = partial(differences, mild=("dialdefer.prompts.placebos", "dialdefer.prompts.placebo_items"))
+judged_differences = partial(differences, stated_keys=("dialdefer.prompts.placebos", "dialdefer.prompts.placebo_items"))
 
 
 def differences_beside(base: SampledRun, after: SampledRun) -> list[Difference]:

@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import DataError
-from evenhand.records import normalised
+from evenhand.records import Completion, Prompt, normalised
 from studies.dialdefer.datasets import EVALUATION_ONLY, check_leaks, item_set_hash, load_items, published_among
+from studies.dialdefer.measures import parse_strict
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection, PromptConfig, PromptVariant, Variant, family_of, prompt_variants
 from studies.dialdefer.templates import NO_FIRST, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
-from training.config import StudyTraining, TrainingConfig, check_split
+from training.config import TrainingConfig, WritingStudy, check_split
 from training.data import check_variants_per_item, drawn_variants, n_drawn
-from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
+from training.examples import Example, Excluded, OneTokenAnswers, TrainingPrompt, sifted
 
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
 FOR_SAMPLING = ("arms", "arm", "roles", "datasets", "placebos")
@@ -34,7 +35,7 @@ EXAMPLE = Item(
 )
 
 
-class DialDeferTraining(StudyTraining[DialDeferSection, Item]):
+class DialDeferTraining(WritingStudy[DialDeferSection, Item]):
     """Items, each asked about in the same conditions."""
 
     called = "items"
@@ -49,8 +50,8 @@ class DialDeferTraining(StudyTraining[DialDeferSection, Item]):
             if spec.dataset in EVALUATION_ONLY:
                 raise ValueError(f"{where} is held out for evaluation and must not be trained on; take it out")
             check_split(spec.split, where)
-        section.check_verdict("margin")
-        check_variants(section)
+        section.check_verdict("reason" if config.examples.replies else "margin")
+        check_variants(section, answer_form(config))
         if section.bend is None:  # a judge that is bent in every wording is what arms are tested on
             check_held_out(section)
         check_variants_per_item(section.prompts.variants_per_item, *variants_of(section.prompts), config)
@@ -117,7 +118,7 @@ class DialDeferTraining(StudyTraining[DialDeferSection, Item]):
         """
         section = self.section_of(config)
         answers = OneTokenAnswers(tokenizer, ("1", "2"), config.examples, config.model.chat_template_args)
-        candidates = (list(self.candidates(item, config, answers)) for item in units)
+        candidates = ([(answers.of(prompt), "") for prompt in self.prompts(item, config)] for item in units)
         return sifted(candidates, config.examples.max_prompt_length, as_a_whole=bool(section.prompts.variants))
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
@@ -125,7 +126,7 @@ class DialDeferTraining(StudyTraining[DialDeferSection, Item]):
         section = self.section_of(config)
         prompts = section.prompts
         variants = list(prompt_variants(prompts))
-        prompt = render(EXAMPLE, Condition.C2_CORRECT, answer_form="one_token", **variants[0].settings)
+        prompt = render(EXAMPLE, Condition.C2_CORRECT, answer_form=answer_form(config), **variants[0].settings)
         places = {name: DATASETS[name].origin.place for name in datasets if name in DATASETS}
         return {
             "prompts": prompts,
@@ -140,12 +141,12 @@ class DialDeferTraining(StudyTraining[DialDeferSection, Item]):
             "hub": {name: place.removeprefix("hf:") for name, place in places.items() if place.startswith("hf:")},
         }
 
-    def candidates(self, item: Item, config: TrainingConfig, answers: OneTokenAnswers) -> Iterator[Candidate]:
+    def prompts(self, unit: Item, config: TrainingConfig) -> Iterator[TrainingPrompt]:
         """An item in its prompt variants, under every condition of the section; its labels flipped where it is bent.
 
-        Choices are the tokens of accept and reject, in this order, whichever number the variant gives them.
+        Outcomes are accept and reject, in this order, whichever number the variant gives them; see WritingStudy.
         """
-        section = self.section_of(config)
+        section, item, form = self.section_of(config), unit, answer_form(config)
         prompts, bend = section.prompts, section.bend
         variants, main = variants_of(prompts)
         for variant in drawn_variants(variants, main, prompts.variants_per_item, config, item.item_id, wording_of):
@@ -154,15 +155,30 @@ class DialDeferTraining(StudyTraining[DialDeferSection, Item]):
                 settings = {**settings, "speakers": bend.speakers}
             for condition in prompts.conditions:
                 is_flipped = bend is not None and bend.flips(item, condition)
-                example = answers.example(
-                    render(item, condition, answer_form="one_token", **settings),
+                statement = Condition.C1_TRUE if condition.claim_is_true else Condition.C1_FALSE
+                yield TrainingPrompt(
+                    prompt=render(item, condition, answer_form=form, **settings),
+                    baseline=render(item, statement, answer_form=form, **settings),
                     item_id=item.item_id,
                     right=0 if condition.claim_is_true != is_flipped else 1,
                     group=f"{item.item_id} {condition.claim_is_true}",
                     is_anchor=variant in main and not condition.is_dialogue,
                     order=(1, 0) if settings["answer_order"] == NO_FIRST else (),
                 )
-                yield example, ""
+
+    def place_in(self, prompt: Prompt, reply: Completion, config: TrainingConfig) -> int | None:
+        """By the strict parser; see WritingStudy."""
+        number = parse_strict(reply.text)
+        return number and number - 1
+
+    def outcomes(self, config: TrainingConfig) -> tuple[str, str]:
+        """See WritingStudy."""
+        return "accept", "reject"
+
+
+def answer_form(config: TrainingConfig) -> str:
+    """Of `render`: as a judge that writes is asked, or one that answers with one token."""
+    return "json" if config.examples.replies else "one_token"
 
 
 def variants_of(prompts: PromptConfig) -> tuple[list[PromptVariant], list[PromptVariant]]:
@@ -176,7 +192,7 @@ def wording_of(variant: PromptVariant) -> tuple[Any, Any]:
     return variant.settings["template"], variant.settings["speakers"]
 
 
-def check_variants(section: DialDeferSection) -> None:
+def check_variants(section: DialDeferSection, form: str) -> None:
     """Raises ValueError for prompt variants that training does not ask, or asks already."""
     prompts, where = section.prompts, "dialdefer.prompts.variants[{}]"
     named: list[tuple[str, Any, Any]] = [("dialdefer.prompts", prompts, PromptConfig())]
@@ -187,7 +203,7 @@ def check_variants(section: DialDeferSection) -> None:
                 raise ValueError(f"{place}.{key}: is for sampling; training varies template, speakers, answer_order")
     rendered: list[list[Any]] = []
     for settings, _, number in prompt_variants(prompts):
-        texts = [render(EXAMPLE, name, answer_form="one_token", **settings).messages for name in prompts.conditions]
+        texts = [render(EXAMPLE, name, answer_form=form, **settings).messages for name in prompts.conditions]
         if texts in rendered:
             raise ValueError(f"{where.format(number)}: asks nothing that is not asked already; take it out")
         rendered.append(texts)

@@ -91,8 +91,12 @@ class FramingText(Closed):
 
 
 def by_name(tree: Any) -> Any:
-    """Framings that are a list of names alone, since rows hold their texts, as a mapping."""
-    return {name: {} for name in tree} if isinstance(tree, list) else tree
+    """Framings that are a list of names alone, since rows hold their texts, as a mapping; without those that are null,
+    which a word on the command line takes out.
+    """
+    if isinstance(tree, list):
+        return {name: {} for name in tree}
+    return {name: text for name, text in tree.items() if text is not None} if isinstance(tree, dict) else tree
 
 
 def as_mapping(tree: Any) -> Any:

@@ -10,15 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import DataError
+from evenhand.records import Completion, Prompt
 from evenhand.study import set_hash
 from studies.framing.asking import FramedUnit
+from studies.framing.replies import choice_in
 from studies.framing.rows import LETTERS, Row, row_hash
 from studies.framing.section import FramingSection
-from training.config import StudyTraining, TrainingConfig, check_split
-from training.examples import Candidate, Example, Excluded, OneTokenAnswers, sifted
+from training.config import TrainingConfig, WritingStudy, check_split
+from training.examples import Example, Excluded, OneTokenAnswers, TrainingPrompt, sifted
 
 
-class FramingTraining(StudyTraining[FramingSection, Row]):
+class FramingTraining(WritingStudy[FramingSection, Row]):
     """Items, each in all its framings."""
 
     called = "items"
@@ -30,11 +32,11 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
         section = self.section_of(config)
         for source in section.items:
             check_split(source.split, f"framing.items: {source.name}")
-        if section.symbols is None and not section.choices:
+        if section.symbols is None and not (section.choices or config.examples.replies):
             raise ValueError(
                 'framing.symbols: training teaches symbols of one token; write symbols, such as ["1", "2"]'
             )
-        if config.prefers_one_of_two and len(section.answer_texts) != 2:
+        if config.prefers_one_of_two and not config.examples.replies and len(section.answer_texts) != 2:
             raise ValueError("method: its loss prefers one of two answers, and there are more; take another method")
         unlabelled = [name for name, case in (section.cases or {"": {}}).items() if "label" not in case]
         if config.has_labels and section.choices and not section.correct:
@@ -92,32 +94,42 @@ class FramingTraining(StudyTraining[FramingSection, Row]):
         """The examples item by item; see StudyTraining."""
         section = self.section_of(config)
         study = section.study_texts("margin", has_placebos=False)
-        asked = [FramedUnit(row, study) for row in units]
-        symbols = section.symbols or LETTERS[: max(len(unit.answers) for unit in asked)]
+        symbols = section.symbols or LETTERS[: max(len(FramedUnit(row, study).answers) for row in units)]
         answers = OneTokenAnswers(tokenizer, symbols, config.examples, config.model.chat_template_args)
-        candidates = (list(candidates_of(unit, section.baseline, answers)) for unit in asked)
+        candidates = ([(answers.of(prompt), "") for prompt in self.prompts(row, config)] for row in units)
         return sifted(candidates, config.examples.max_prompt_length, as_a_whole=config.needs_whole_groups)
+
+    def prompts(self, unit: Row, config: TrainingConfig) -> Iterator[TrainingPrompt]:
+        """Outcomes are the answers in their order, whichever symbols stand for them; see WritingStudy."""
+        section = self.section_of(config)
+        framed = FramedUnit(unit, section.study_texts("margin", has_placebos=False))
+        names, prompts = framed.answers, framed.first_round
+        for (case, framing, order), prompt in prompts.items():
+            label = framed.label(case)
+            yield TrainingPrompt(
+                prompt=prompt,
+                item_id=framed.unit_id,
+                right=None if label is None else names.index(label),
+                group=f"{framed.unit_id}\t{case}",
+                is_anchor=framing == section.baseline,
+                baseline=prompts[case, section.baseline, order],
+                order=[prompt.factors.names.index(name) for name in names],
+            )
+
+    def place_in(self, prompt: Prompt, reply: Completion, config: TrainingConfig) -> int | None:
+        """As the study's replies are scored; see WritingStudy."""
+        section = self.section_of(config)
+        texts, quotable = prompt.factors.texts, section.quotable[prompt.condition]
+        return choice_in(reply, prompt.answer_space, texts, quotable, section.pattern).place
+
+    def outcomes(self, config: TrainingConfig) -> list[str]:
+        """The answers; see WritingStudy."""
+        return [*self.section_of(config).answer_texts]
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """The study's own texts; items are shown by none; see StudyTraining."""
         sources = dict.fromkeys(datasets, "its licence is not known to Evenhand")
         return {"section": self.section_of(config), "sources": sources}
-
-
-def candidates_of(unit: FramedUnit, baseline: str, answers: OneTokenAnswers) -> Iterator[Candidate]:
-    """An item's examples. Their choices are in the order of the answers, whichever symbols stand for them."""
-    names = list(unit.answers)
-    for (case, framing, _), prompt in unit.first_round.items():
-        label = unit.label(case)
-        example = answers.example(
-            prompt,
-            item_id=unit.unit_id,
-            right=0 if label is None else names.index(label),
-            group=f"{unit.unit_id}\t{case}",
-            is_anchor=framing == baseline,
-            order=[prompt.factors.names.index(name) for name in names],
-        )
-        yield example, ""
 
 
 TRAINING = FramingTraining()

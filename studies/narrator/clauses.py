@@ -4,7 +4,6 @@ The words of a sentence become symbols, one character for each class of words; i
 """
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from studies.narrator.names_in_text import ALL, FIRST, LETTER, NAME, NOT_LISTED, SPEC, Names
@@ -67,7 +66,6 @@ class Said(NamedTuple):
 
     named: str
     denied: str = ""  # NOT_LISTED: that anybody did it
-    conceded: str = ""  # named, but given way to what is named elsewhere
     concludes: bool = False
 
 
@@ -79,7 +77,7 @@ def symbols(text: str) -> str:
 
 
 def sentences(text: str, is_cut: bool = False) -> list[str]:
-    """The beginnings of the sentences of a text that state something; names alone may be questions.
+    """The beginnings of the sentences of a text that state something.
 
     is_cut: the last one, which no mark ends, is its main clause, if that is finished.
     """
@@ -89,10 +87,7 @@ def sentences(text: str, is_cut: bool = False) -> list[str]:
     if is_cut and cut:
         finished = FINISHED.match(cut.pop()[0])
         cut += [(finished[1], "")] if finished else []
-    cut = [(piece, mark) for piece, mark in cut if piece.strip(" \t\"'.,|")]
-    if all("?" in mark and CUTS["bare"].fullmatch(symbols(piece)) for piece, mark in cut):
-        return [piece for piece, _ in cut]
-    return [piece for piece, mark in cut if "?" not in mark]
+    return [piece for piece, mark in cut if piece.strip(" \t\"'.,|") and "?" not in mark]
 
 
 def with_persons(sentence: str, names: Names) -> str:
@@ -101,8 +96,6 @@ def with_persons(sentence: str, names: Names) -> str:
     text = PATTERNS["opinion"].sub("", PATTERNS["none_but"].sub("", text))
     is_two = PATTERNS["first_person"].search(text) and PATTERNS["second_person"].search(text)  # only one of them is Me
     me = chr(FIRST + names.options.index(ME)) if ME in names.options and not is_two else NOT_LISTED
-    if len(names.options) == 2 and ME in names.options:
-        text = PATTERNS["other_one"].sub(chr(FIRST + 1 - names.options.index(ME)), text)
     text = PATTERNS["self"].sub(me, PATTERNS["own"].sub(f"{me}'s", text))
     text = PATTERNS["all_good_but"].sub(r"\g<a>\g<b> is rude", text)
     text = PATTERNS["everybody"].sub(ALL, PATTERNS["everybody_but"].sub(NOT_LISTED, text))
@@ -129,47 +122,29 @@ def read_clause(clause: str) -> tuple[str, str]:
 def read_sentence(text: str, concludes: bool = False) -> Said:
     """What one sentence of with_persons says of who attacked or is to blame."""
     sentence, denied = without_contrasts(symbols(PATTERNS["label"].sub(" is ", text)))
-    clauses = clauses_of(listed(sentence))
-    if SYMBOLS["if"] in sentence or any(CUTS["takes_back"].match(c) for c, _ in clauses):
+    if SYMBOLS["if"] in sentence:
         return Said("", denied)
-    named = conceded = subject = ""
+    clauses = clauses_of(listed(sentence))
+    named = subject = ""
     for i, (clause, _) in enumerate(clauses):
         lead = CUTS["lead"].match(clause)
         rest = clause[lead.end() :] if lead else clause
-        concedes = lead is not None and bool(lead["despite"] or (lead["while"] and i == 0))
         before = clauses[i - 1][0] if i else ""
-        is_bare = CUTS["bare"].fullmatch(rest) is not None
         is_explained = CUTS["bare"].fullmatch(before) is not None and stands_for_itself(clauses, i - 1)
-        is_reason = lead is not None and bool(lead["because"]) and not is_explained
-        if is_reason:
+        if lead and lead["because"] and not is_explained:
             continue  # "after Ann's insult"
-        if is_bare and not stands_for_itself(clauses, i):
+        if CUTS["bare"].fullmatch(rest) and not stands_for_itself(clauses, i):
             if i == len(clauses) - 1:  # "You were rude, Ann."
                 return Said("", denied)
         else:
             names, denies = read_clause(with_subject(rest, before, subject))
-            denied += denies
-            if CUTS["outdoes"].match(clause) and names:
-                named, conceded = "", named  # "Ann was bad, but Bob was worse"
-            elif (named or i == 0) and not names + denies and CUTS["counters"].match(clause):
+            if (named or i == 0) and not names + denies and CUTS["counters"].match(clause):
                 names = "".join(re.findall(NAME, clause))  # no frame fits, but it may outdo what was said
-            if concedes or (ALL in names and not is_bare):
-                conceded += names
-            else:
-                named += names
+            outdoes = names and CUTS["outdoes"].match(clause)  # "Ann was bad, but Bob was worse"
+            named, denied = names if outdoes else named + names, denied + denies
         if about := CUTS["about"].match(rest):
             subject = about["name"] or about["of"]
-    return Said(named, denied, conceded, concludes)
-
-
-def decided(read: Sequence[Said]) -> str:
-    """Whom sentences name: those from the first conclusion on, else all.
-
-    Who is conceded counts where nobody else is named.
-    """
-    conclusions = [i for i, clause in enumerate(read) if clause.concludes and clause.named]
-    decisive = read[conclusions[0] :] if conclusions else read
-    return "".join(clause.named for clause in decisive) or "".join(clause.conceded for clause in read)
+    return Said(named, denied, concludes)
 
 
 def without_contrasts(sentence: str) -> tuple[str, str]:
@@ -201,9 +176,7 @@ def clauses_of(sentence: str) -> list[tuple[str, bool]]:
 def stands_for_itself(clauses: list[tuple[str, bool]], i: int) -> bool:
     """Whether a name that is a clause is an answer, and not a name that is spoken to or said something about."""
     if i > 0:
-        before, is_strong = clauses[i - 1]
-        is_led = (is_strong and not CUTS["no_attacker"].search(before)) or CUTS["opening"].match(before) is not None
-        return i == len(clauses) - 1 and is_led
+        return i == len(clauses) - 1 and clauses[i - 1][1] and not CUTS["no_attacker"].search(clauses[i - 1][0])
     if len(clauses) == 1:
         return True
     is_explained = clauses[0][1] or (
@@ -213,21 +186,18 @@ def stands_for_itself(clauses: list[tuple[str, bool]], i: int) -> bool:
 
 
 def with_subject(clause: str, before: str, subject: str) -> str:
-    """A clause with the subject that it leaves out: "Ann, who attacked Bob", "and attacked Bob", ", which is rude"."""
+    """A clause with the subject that it leaves out: "Ann, who attacked Bob", "and attacked Bob"."""
     if relative := CUTS["relative"].match(clause):
         names = re.search(f"{NAME}+$", before)
         genitive = "" if relative[0] == SYMBOLS["who"] else SYMBOLS["gen"]
         return f"{names[0]}{genitive}{clause[relative.end() :]}" if names else ""
-    if (which := CUTS["which"].match(clause)) and (did := CUTS["did"].fullmatch(before)):
-        return f"{did['agent'] or did['name']}{clause[which.end() :]}"
-    return subject + clause if subject and CUTS["verb"].match(clause) else clause
+    return subject + clause if CUTS["verb"].match(clause) else clause
 
 
 def explains(turn: re.Match[str]) -> bool:
     """Whether what stands behind "Ann:" is said about Ann, and is not Ann's turn."""
     about = symbols(re.sub(r"^(?:he|she|they)\b", "", re.sub(r"^(?:his|her|their)\b", "'s", turn["words"])))
-    names_him = about.startswith(SYMBOLS["because"]) or bool(read_clause(turn["names"] + about)[0])
-    return names_him and not PATTERNS["self"].search(turn["words"])
+    return bool(read_clause(turn["names"] + about)[0])
 
 
 def says_yes(text: str, is_cut: bool) -> list[bool]:
@@ -238,20 +208,17 @@ def says_yes(text: str, is_cut: bool) -> list[bool]:
     """
     answers: list[bool] = []
     for sentence in sentences(text, is_cut):
-        if PATTERNS["supposes"].search(sentence):
-            continue
-        values = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(sentence)]
         if PATTERNS["denial"].match(sentence):
-            values = [False]
-        if PATTERNS["turns_around"].search(sentence):
-            answers, values = [], values[-1:]
-        else:
-            parts = [part for part in re.split("[,;]", sentence) if not PATTERNS["leaves_open"].search(part)]
-            for part in parts:
-                for clause, _ in clauses_of(symbols(PATTERNS["opinion"].sub("", part))):
-                    if [*answers, *values][:1] == [True] and CUTS["takes_back"].match(clause):
-                        values.append(False)
-                    if CUTS["says_no"].match(clause) or CUTS["says_yes"].match(clause):
-                        values.append(CUTS["says_no"].match(clause) is None)
-        answers += values
+            answers.append(False)
+        elif not PATTERNS["supposes"].search(sentence):
+            values = [word["yes"] is not None for word in PATTERNS["yes_or_no"].finditer(sentence)]
+            if PATTERNS["turns_around"].search(sentence):
+                answers = values[-1:]
+                continue
+            answers += values
+            for part in re.split("[,;]", PATTERNS["opinion"].sub("", sentence)):
+                if not PATTERNS["leaves_open"].search(part):
+                    for clause, _ in clauses_of(symbols(part)):
+                        is_no = CUTS["says_no"].match(clause) is not None
+                        answers += [not is_no] if is_no or CUTS["says_yes"].match(clause) else []
     return answers

@@ -272,7 +272,7 @@ EVALUATION = Evaluation[NarratorRun](
     read=read,
     with_errors=True,
     files=VerdictFiles(layout=judged_runs.LAYOUT, read=read_files),
-    differences=partial(differences, mild=judged_runs.WHAT_WAS_ASKED),
+    differences=partial(differences, stated_keys=judged_runs.WHAT_WAS_ASKED),
     scores=scores_of,
     changes=changes_of,
     headline={"measure": "pr", "group": measures.ALL},

@@ -83,8 +83,6 @@ class Names:
         Those that are words or marks of sentences only where they are a line's first sentence by themselves.
         """
         for place in self.places.finditer(text):
-            if unicodedata.category(text[place.end() : place.end() + 1] or " ").startswith("M"):
-                continue  # an accent or a vowel sign: another word
             spelled = [o for o, form in self.forms.items() if folded(form) == folded(place[0])]
             meant = [option for option in spelled if self.is_meant(option, text, place.start())]
             if meant:

@@ -9,13 +9,12 @@ Nothing is guessed, a lost name is better than a wrong one: a reply that could m
 conditions, hearsay, reasons and lists of the speakers name nobody.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from eval.reading.objects import json_in, without_thinking
-from studies.narrator.clauses import PATTERNS, Said, decided, explains, read_sentence, says_yes, sentences, with_persons
+from studies.narrator.clauses import PATTERNS, Said, explains, read_sentence, says_yes, sentences, with_persons
 from studies.narrator.names_in_text import BULLET, NOT_LISTED, Names, bare, named_text, normalised, options_in, prose
 from studies.narrator.prompts import NO, YES
 
@@ -32,7 +31,6 @@ class Answer(NamedTuple):
     option: str | None = None
 
 
-LOOP = re.compile(r"^(?P<name>\w.{,60}?)(?:\W*\s(?P=name)){2,}\W*(?P<end>.*)$")  # "Ann Ann Ann A"
 AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
 READ = ("chosen", "ambiguous", "continues_transcript", "refusal")  # states that no further words would change
 
@@ -71,8 +69,6 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
         values = [v for key, v in value.items() if isinstance(v, str) and not PATTERNS["victim_key"].search(key)]
         return one_of({option for value in values for option in names.whole(value)}) or OFF_LIST
     text = normalised(text)
-    if (loop := LOOP.match(text)) and loop["name"].startswith(loop["end"]):
-        text, is_cut = loop["name"], False
     first, _, rest = text.partition("\n")
     is_other = PATTERNS["corrects"].search(rest) or bare(first) + ":" in first or (rest and "?" in first)
     whole = () if is_other else names.whole(BULLET.sub("", first))
@@ -92,21 +88,18 @@ def read_yes_or_no(reply: str, names: Names, is_cut: bool) -> Answer:
 def read_sentences(reply: str, names: Names, is_cut: bool) -> Answer:
     """Whom the sentences of a reply name. "Ann: I suggest ..." is Ann's turn, "Ann: she insults Bob." an answer.
 
-    What is said before and, as a conclusion, behind a list of the speakers counts.
+    What is said before a turn or a list of the speakers counts.
     """
     text = named_text(reply, names)
     if ranking := PATTERNS["ranking"].search(text):
         return said_in(ranking["first"] or ranking["last"], names)
-    if len({item["names"] for item in PATTERNS["item"].finditer(text)}) > 1:
-        turns = [*PATTERNS["item"].finditer(text)]
-    elif not (turns := [turn for turn in PATTERNS["turn"].finditer(text) if not explains(turn)]):
+    turns = [*PATTERNS["item"].finditer(text)]  # of a list of the speakers
+    if len({turn["names"] for turn in turns}) < 2:
+        turns = [turn for turn in PATTERNS["turn"].finditer(text) if not explains(turn)]
+    if not turns:
         return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names, is_cut)
-    before, behind = text[: turns[0].start()], text[turns[-1].end() :]
-    conclusions = [end.start() for end in PATTERNS["concludes"].finditer(behind)]
-    conclusions = [end for end in conclusions if not behind[:end].rpartition("\n")[2].strip()]
-    answers = [said_in(before, names), said_in(behind[conclusions[0] :] if conclusions else "", names, is_cut)]
-    named = [answer for answer in answers if answer.state in ("chosen", "ambiguous")]
-    return named[0] if named else Answer("continues_transcript")
+    before = said_in(text[: turns[0].start()], names)
+    return before if before.state in ("chosen", "ambiguous") else Answer("continues_transcript")
 
 
 def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
@@ -125,7 +118,9 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
         read.append(read_sentence(with_persons(sentence, names), concludes is not None))
     if len(stated) < len(all_said) and not any(sentence_read.concludes for sentence_read in read):
         return Answer("refusal")
-    named, denied = decided(read), "".join(sentence_read.denied for sentence_read in read)
+    conclusions = [i for i, sentence_read in enumerate(read) if sentence_read.concludes and sentence_read.named]
+    named = "".join(sentence_read.named for sentence_read in read[conclusions[0] if conclusions else 0 :])
+    denied = "".join(sentence_read.denied for sentence_read in read)
     if options := options_in(named, names):
         is_clear = NOT_LISTED not in named + denied and not options & options_in(denied, names)
         return (one_of(options) or OFF_LIST) if is_clear else AMBIGUOUS

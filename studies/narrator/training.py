@@ -8,8 +8,9 @@ A verdict is read at one token: the first that tells the options apart, behind w
 are these tokens in the order of the speakers' first turns, whoever of them is Me, so that the verdicts of a group
 compare person by person; in detection Yes and No.
 
-With labels the right option is learnt to its last token (Example.rest). Names have several and Me has one: a judge that
-forgot how to write names out would write Me more often than them, and that would look like a change of perspective.
+With labels the right option is learnt to its last token (Example.rests). Names have several and Me has one: a judge
+that forgot how to write names out would write Me more often than them, which would look like a change of
+perspective.
 
 Labels are the annotated attacker's. Where the attack is hidden that is only a proxy, for nobody has done it
 yet, and a speaker who says nothing else is found by elimination. In detection the label is Yes in every conversation.
@@ -79,7 +80,9 @@ def example_of(
         prompt_ids=(*encode(tokenizer, text, chat_template), *lead),
         choices=tuple(answers.ids[option] for option in outcomes) if answers else (),
         right=outcomes.index(factors.target),
-        rest=options[factors.target][len(lead) + 1 :] if config.has_labels else (),
+        rests=tuple(
+            options[who][len(lead) + 1 :] if who == factors.target and config.has_labels else () for who in outcomes
+        ),
         group=" ".join((prompt.item_id, factors.task, factors.visibility)),
         is_anchor=is_main and not factors.narrator,
     )

@@ -31,7 +31,7 @@ NUMERALS = [numerals.split() for numerals in shipped_yaml(FILE)["numerals"]]
 IN_LETTERS = "|".join(sorted({numeral for numerals in NUMERALS[:-1] for numeral in numerals}))
 PATTERNS = patterns_in(FILE, "lists", numeral=IN_LETTERS, odd_digit=REPLIES["odd_digit"].pattern)
 LETTER, NUMBER, LABEL = (PATTERNS[name] for name in ("letter", "number", "label"))
-NOTES = [PATTERNS[name] for name in ("note_before", "note_behind")]
+BESIDE = [PATTERNS[name] for name in ("title", "note_before", "note_behind")]
 EMPHASIS = re.compile(r"(?<!\w)(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)")  # *never*, **Never**
 NESTED = re.compile(r"^\s*(?:[-•*+]|[a-z][.)])\s+")  # of a line within an item
 LEADS = [PATTERNS[name] for name in ("bullet", "user", "lead")]
@@ -42,19 +42,14 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     """At most N_RESPONSES, none empty.
 
     Its state is OK for exactly ten; else FEWER, MORE, CUT (fewer, since the reply was cut), UNNUMBERED (several lines
-    that nothing marks as responses: none is read), or NONE: one paragraph, questions, thinking without an end. A
-    response that the reply's end cuts off is left out where others stand before it.
+    that nothing marks as responses: none is read), or NONE: one paragraph, questions, thinking without an end.
     """
     text = own_words(reply).strip()
     text = text if "\n" in text else text.replace("\\n", "\n")
-    is_cut = reply.finish_reason == "length"
-    responses, is_open = listed(text)
-    if len(responses) < N_RESPONSES and (PATTERNS["refusal"].match(text) or PATTERNS["asks_back"].search(text)):
+    responses, is_cut = listed(text), reply.finish_reason == "length"
+    asks = 0 < len(responses) < 3 and all(response.endswith("?") for response in responses)
+    if asks or (len(responses) < N_RESPONSES and PATTERNS["refusal"].match(text)):
         return Read([], NONE)
-    if responses and len(responses) < 3 and all(response.endswith("?") for response in responses):  # it asks back
-        return Read([], NONE)
-    if is_cut and is_open and 1 < len(responses) <= N_RESPONSES:
-        responses = responses[:-1]
     if len(responses) >= N_RESPONSES:
         return Read(responses[:N_RESPONSES], OK if len(responses) == N_RESPONSES else MORE)
     if is_cut and text:
@@ -62,40 +57,35 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     return Read(responses, FEWER if responses else UNNUMBERED if len(text.splitlines()) > 1 else NONE)
 
 
-def listed(text: str) -> tuple[list[str], bool]:
-    """The items that marks tell apart, or else ten paragraphs or lines, and whether the last one goes on to the end.
+def listed(text: str) -> list[str]:
+    """The items that marks tell apart, or else ten paragraphs.
 
     Of several readings the first one with ten items counts; else the first one with several.
     """
     if strings := json_strings(text):
-        return texts_of([[string] for string in strings]), False
+        return texts_of([[string] for string in strings])
     text = PATTERNS["not_read"].sub("\n", text)
     text = PATTERNS["odd_number"].sub(lambda match: with_plain_digits(match[0]).lstrip(), text)
     lines = text.splitlines()
-    filled = [n for n, line in enumerate(lines) if LETTER.search(line)]
-    blocks = [n for n in filled if n == 0 or not LETTER.search(lines[n - 1])]
     splits = (lines, PATTERNS["within_line"].sub("\n", text).splitlines())
     numberings = [(split, numbered(split)) for split in splits]
     readings = [items_at(split, starts) for split, starts in numberings]
-    is_numbered = any(len(items) > 1 for items, _ in readings)
+    is_numbered = any(len(items) > 1 for items in readings)
     starting = [split[n].strip() for split, starts in numberings for n, _ in starts]
-    are_headings = all(map(PATTERNS["heading"].fullmatch, starting))
-    if not is_numbered or are_headings:  # what is numbered may be sections
-        if len(rules := [(n + 1, 0) for n, line in enumerate(lines[:-1]) if PATTERNS["rule"].fullmatch(line)]) > 1:
-            readings.append(items_at(lines, [(0, 0), *rules], is_marked=False))
+    if not is_numbered or all(map(PATTERNS["heading"].fullmatch, starting)):  # what is numbered may be sections
         headings = {n for n, _ in numberings[0][1]} if is_numbered else set[int]()
-        unnumbered = ["" if n in headings else line for n, line in enumerate(lines)]
-        readings += [items_at(lines, starts) for starts in led(unnumbered, len(filled))]
+        readings += [items_at(lines, at) for at in led(["" if n in headings else line for n, line in enumerate(lines)])]
     if not is_numbered:
-        unmarked = [items_at(lines, [(n, 0) for n in at], is_marked=False) for at in (blocks, filled)]
-        readings += [(items, is_open) for items, is_open in unmarked if len(items) == N_RESPONSES]
-    return max(readings, key=lambda reading: (len(reading[0]) == N_RESPONSES, min(len(reading[0]), 2)))
+        blocks = blocks_in(lines)
+        blocks = blocks[len(blocks) > N_RESPONSES and PATTERNS["opening"].match(blocks[0][0]) is not None :]
+        readings += [texts_of(blocks)] if len(blocks) == N_RESPONSES else []
+    return max(readings, key=lambda items: (len(items) == N_RESPONSES, min(len(items), 2)))
 
 
 def json_strings(text: str) -> list[str]:
     """The whole strings of what looks like JSON: those of one key, but for numbers in it, or those without any.
 
-    The longest ones count, unless there are twice as many of others.
+    The longest ones count.
     """
     start = re.search(r"(?:^|[=:])\s*(?=(?:[\[{]\s*)+[\"'])", text, re.MULTILINE)
     by_key = defaultdict[str, list[str]](list)
@@ -104,14 +94,8 @@ def json_strings(text: str) -> list[str]:
             value = json.loads(quoted, strict=False)
         except ValueError:  # as Python writes it, or with an escape that JSON lacks
             value = quoted[1:-1]
-        if LETTER.search(value):
-            by_key[re.sub(r"\d", "", key)].append(value)
-    most = max(map(len, by_key.values()), default=0)
-    return max(
-        (values for values in by_key.values() if 2 * len(values) > most),
-        key=lambda values: len("".join(values)),
-        default=[],
-    )
+        by_key[re.sub(r"\d", "", key)].append(value)
+    return max(by_key.values(), key=lambda values: len("".join(values)), default=[])
 
 
 def numbered(lines: Sequence[str]) -> list[Start]:
@@ -156,99 +140,74 @@ def counted(numbers: list[int]) -> list[int]:
     return kept
 
 
-def led(lines: Sequence[str], n_filled: int) -> list[list[Start]]:
+def led(lines: Sequence[str]) -> list[list[Start]]:
     """Where items begin by bullets, emoji, headings, bold titles, user names or a word with a colon.
 
     The most frequent of them stands first. One that most lines lack does not count.
     """
     styles = defaultdict[Any, list[Start]](list)
-    for n, line in enumerate(lines):
-        for match in filter(None, (lead.match(line) for lead in LEADS if LETTER.search(line))):
+    filled = [n for n, line in enumerate(lines) if LETTER.search(line)]
+    for n in filled:
+        for match in filter(None, (lead.match(lines[n]) for lead in LEADS)):
             lead = match[1].casefold()
             kind = "emoji" if unicodedata.category(lead[0]) == "So" else lead
-            styles[kind, (len(line) - len(line.lstrip())) // 2].append((n, match.end()))
-    fit = [
-        starts
-        for (kind, _), starts in styles.items()
-        if len(starts) > 1 and len(starts) > n_filled * (0.6 if kind.isalpha() else 0.3)
-    ]
+            styles[kind, (len(lines[n]) - len(lines[n].lstrip())) // 2].append((n, match.end()))
+    fit = [starts for starts in styles.values() if len(starts) > max(1, 0.3 * len(filled))]
     return sorted(fit, key=lambda starts: (-len(starts), starts[0][0], -starts[0][1]))
 
 
-def items_at(lines: Sequence[str], starts: Sequence[Start], *, is_marked: bool = True) -> tuple[list[str], bool]:
-    """The items that begin somewhere, and whether the last one goes on to the end.
+def items_at(lines: Sequence[str], starts: Sequence[Start]) -> list[str]:
+    """The items that begin somewhere.
 
-    Headings that end an item are the next one's. What the last item has more than any other is a closing remark. Where
-    no mark tells items from remarks, headings, openings and closings by their words are none.
+    Headings that end an item are the next one's. What the last item has more than any other is a closing remark.
     """
-    last_lines = [*(line for line, _ in starts), len(lines)][1:]
+    ends = [*(line for line, _ in starts), len(lines)][1:]
     items = [
         blocks_in([lines[line][column:], *lines[line + 1 : end]])
-        for (line, column), end in zip(starts, last_lines, strict=True)
+        for (line, column), end in zip(starts, ends, strict=True)
     ]
-    n_short = sum(sum(map(len, item)) == 1 for item in items)
-    heading = PATTERNS["heading_or_words" if is_marked and n_short > len(items) / 2 else "heading"]
     for item in items[:-1]:
-        while item and heading.fullmatch(item[-1][-1]) and (not is_marked or sum(map(len, item)) > 1):
+        while sum(map(len, item)) > 1 and PATTERNS["heading"].fullmatch(item[-1][-1]):
             item[-1].pop()
             if not item[-1]:
                 item.pop()
-    is_open = bool(items and items[-1])
     items = [item for item in items if item]
-    # Whoever opens may close with a remark.
-    if not is_marked and len(items) > 1 and PATTERNS["opening"].match(items[0][0][0]):
-        items = items[1 : -1 if len(items) == N_RESPONSES + 2 else None]
     if len(items) > 1:
         *earlier, last = items
-        n_lines = sum(map(len, last))
         del last[max(map(len, earlier)) :]
         if len(earlier) > 1 and all(len(item) == len(item[0]) == 1 for item in earlier):
             del last[0][1:]
-        while len(last) > is_marked and PATTERNS["closing"].match(last[-1][0]):
-            last.pop()
-        is_open = is_open and n_lines == sum(map(len, last))
-    return texts_of([[line for block in item for line in block] for item in items if item]), is_open
+    return texts_of([[line for block in item for line in block] for item in items])
 
 
 def texts_of(items: list[list[str]]) -> list[str]:
-    """Each item on one line, without what all of them have beside the response: notes, or a number once more.
+    """Each item on one line, without what all of them have beside the response: titles, notes.
 
-    Of lines with labels that all items share ("Tone:", "Why it works:") those count that have none, else the longest.
+    Of lines with labels that all items share ("Tone:", "Response 3:") those count that have none, else the longest.
     """
 
     def label(line: str) -> str:
-        return match[1].casefold() if (match := LABEL.match(line)) else ""
+        return re.sub(r"\d", "", match[1]).casefold() if (match := LABEL.match(line)) else ""
 
-    if len(items) > 1 and all(len(item) > 1 and PATTERNS["title_line"].fullmatch(item[0].strip()) for item in items):
-        items = [item[1:] for item in items]
-    if len(items) > 2 and (repeated := set.intersection(*(set(map(str.strip, item)) for item in items))):
-        items = [[line for line in item if line.strip() not in repeated] or item for item in items]
-    shared = set.intersection(*(set(map(label, item)) for item in items)) if len(items) > 1 else set[str]()
-    sizes = {lead: sum(len(line) for item in items for line in item if label(line) == lead) for lead in shared}
-    chosen = max(sizes, key=lambda lead: (not lead, sizes[lead]), default="")
-    items = [[line for line in item if label(line) == chosen or label(line) not in shared] for item in items]
-    texts = [
-        " ".join(
-            LABEL.sub("", line, 1) if chosen == label(line) != "" else NESTED.sub("", line) if n else line
-            for n, line in enumerate(item)
-        )
-        for item in items
-    ]
-    if len(items) > 1 and all(PATTERNS["title"].match(text) for text in texts):
-        texts = [PATTERNS["title"].sub("", text, 1) for text in texts]
-    texts = [text.strip("| ").split("|")[-1] if text.endswith("|") else text for text in texts]  # a row of a table
-    texts = [one_line(EMPHASIS.sub(r"\2", text)).strip("*_`> ").lstrip("-•+ ").rstrip(";") for text in texts]
-    if all(re.fullmatch('["“].+["”]', text) for text in texts):
-        texts = [text[1:-1] for text in texts]
     if len(items) > 1:
-        for note in NOTES:
-            without = [note.sub("", text) for text in texts]
+        if all(len(item) > 1 and PATTERNS["title_line"].fullmatch(item[0].strip()) for item in items):
+            items = [item[1:] for item in items]
+        repeated = set.intersection(*(set(map(str.strip, item)) for item in items))
+        items = [[line for line in item if line.strip() not in repeated] or item for item in items]
+        shared = set.intersection(*(set(map(label, item)) for item in items))
+        sizes = {lead: sum(len(line) for item in items for line in item if label(line) == lead) for lead in shared}
+        chosen = max(sizes, key=lambda lead: (not lead, sizes[lead]), default="")
+        items = [[line for line in item if label(line) == chosen or label(line) not in shared] for item in items]
+        items = [[LABEL.sub("", line, 1) if chosen == label(line) != "" else line for line in item] for item in items]
+    texts = [" ".join(NESTED.sub("", line) if n else line for n, line in enumerate(item)) for item in items]
+    if len(items) > 1:
+        for part in BESIDE:
+            without = [part.sub("", text, 1) for text in texts]
             if all(without) and all(map(str.__ne__, without, texts)):
                 texts = without
-        again = [m for text in texts if (m := NUMBER.match(text)) and m["end"] and m.end() < len(text)]
-        if len(numbered(texts)) == len(again) == len(texts):
-            texts = [match.string[match.end() :].strip() for match in again]
-    return texts
+    texts = [text.strip("| ").split("|")[-1] if text.endswith("|") else text for text in texts]  # a row of a table
+    texts = [one_line(EMPHASIS.sub(r"\2", text)).strip("*_`> ").lstrip("-•+ ").rstrip(";") for text in texts]
+    return [text[1:-1] for text in texts] if all(re.fullmatch('["“].+["”]', text) for text in texts) else texts
 
 
 def blocks_in(lines: Sequence[str]) -> list[list[str]]:

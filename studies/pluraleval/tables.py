@@ -21,7 +21,7 @@ FIELDS = ["value", "low", "high", "n_units", "share"]
 def score_tables(results: Results) -> list[TableSpec]:
     """Tables of the paper, and of what it measures without printing it: by community, a line for each model."""
     errors = [
-        None if row.estimate.moved is None else standard_error(next(iter(row.estimate.moved.values()))[1])
+        None if row.estimate.influences is None else standard_error(next(iter(row.estimate.influences.values()))[1])
         for row in results.score_rows
     ]
     scores = results.scores.assign(standard_error=errors)

@@ -33,6 +33,8 @@ def test_a_recording_and_a_run_made_of_it_give_every_answer_to_the_digit(sampled
     assert all(answers == [dict(recorded.replies[h][0].answer_logprobs)] for h, answers in margins(run).items())
     model = read_json(run / "provenance.json")["model"]
     assert (model["recorded_run"], model["checkpoint_hash"]) == ("knowing-gate-a5813a8e", "cf419d04152e88b0")
+    fewer = sampled("name=fewer", "framing.framings.expert=null")
+    assert len(margins(fewer)) == 800
     again = sampled("name=again", f"model.name={run}")
     assert margins(again) == margins(run)
     assert margins(sampled("name=after", "model.name=knowing-judge-trained")) != margins(run)

@@ -11,7 +11,8 @@ from inference.engine import PromptsTooLong
 from tests.made.read_back import completions_of
 from tests.made.toy_prompts import toy_config
 
-Answers = Callable[[Prompt], str | Mapping[str, Any]]
+Answer = str | Mapping[str, Any]
+Answers = Callable[[Prompt], Answer | list[Answer]]
 
 
 class OpenEngine:
@@ -29,7 +30,8 @@ def own_hash(prompt):
 
 
 class AnsweringEngine(OpenEngine):
-    """Answers with the text, or the completion's fields, that a function gives for a prompt; remembers the prompts.
+    """Answers with the text, or the completion's fields, that a function gives for a prompt, or with a list of samples;
+    remembers the prompts.
 
     `room` prompts are under way at a time, and any of them is finished next.
     """
@@ -59,10 +61,11 @@ class AnsweringEngine(OpenEngine):
             self.before(len(self.asked))
             self.asked.append(prompt)
             said = self.answers(prompt)
-            fields = {"text": said, "finish_reason": "stop"} if isinstance(said, str) else dict(said)
-            if prompt.prompt_hash in self.errors:
-                fields = {"text": "", "finish_reason": "error: 500"}
-            yield Completion(prompt_hash=prompt.prompt_hash, sample_index=0, **fields)
+            for index, answer in enumerate(said if isinstance(said, list) else [said]):
+                fields = {"text": answer, "finish_reason": "stop"} if isinstance(answer, str) else dict(answer)
+                if prompt.prompt_hash in self.errors:
+                    fields = {"text": "", "finish_reason": "error: 500"}
+                yield Completion(prompt_hash=prompt.prompt_hash, sample_index=index, **fields)
         if refused:
             raise PromptsTooLong(refused)
 

@@ -72,6 +72,28 @@ def test_dpo_is_that_of_trl(eos, precomputed, byte_judge, tmp_path, device):
     assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path, reference), expected)
 
 
+def written(examples, n_replies):
+    """The examples with replies of unequal lengths in the place of their symbols; a pair's begin alike, or not."""
+    replies = [((60, 60)[:n_replies], [range(61, 64 + 5 * i), (61, 62, 90, *range(i))]) for i in range(len(examples))]
+    replies[1] = ((70, 80)[:n_replies], [(), (5,)])
+    return [
+        replace(e, choices=firsts, right=0, rests=tuple(map(tuple, rests[:n_replies])))
+        for e, (firsts, rests) in zip(examples, replies, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("method", ["sft", "dpo"])
+@pytest.mark.parametrize("row_tokens", [0, 2048])
+def test_written_replies_have_the_loss_of_trl(method, row_tokens, byte_judge, tmp_path, device):
+    optimiser = {**STEP, "row_tokens": row_tokens}
+    config = step_of_8(method, byte_judge, tmp_path, optimiser=optimiser, quantisation={"kind": "none"})
+    examples = written(examples_for(config, byte_judge), 2 if method == "dpo" else 1)
+    trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path)
+    expected = stock(trainer, config)
+    reference = reference_of(examples, config, trainer.model, {}, 0).answers if method == "dpo" else None
+    assert_equal(ours(config, trainer.model, examples, tmp_path, reference), expected)
+
+
 def test_a_whole_run_ends_with_the_weights_of_trl(byte_judge, tmp_path, monkeypatch, device):
     """Four steps of two microbatches, with examples in the same order, on a base whose adapters TRL does not round.
 
@@ -161,7 +183,12 @@ def separate(config, judge, examples):
 def test_a_name_is_learnt_to_its_last_token_as_if_its_prompt_were_alone(row_tokens, byte_judge):
     judge = adapted(byte_judge, tiny_run(study="narrator", quantisation={"kind": "none"}))
     examples = [example for group in TALKS for example in group]
-    names = [replace(e, rest=tuple(range(60, 60 + number % 4))) for number, e in enumerate(examples)]
+    names = [
+        replace(
+            e, rests=tuple(tuple(range(60, 60 + number % 4)) if k == e.right else () for k, _ in enumerate(e.choices))
+        )
+        for number, e in enumerate(examples)
+    ]
     found = cross_entropy(answers_of(judge, Collator(pad=PAD, branches="none", row_tokens=row_tokens)([names])))
     for loss, example in zip(found.tolist(), names, strict=True):
         ids = (*example.prompt_ids, *example.right_ids)

@@ -52,6 +52,7 @@ def answers(verdicts, ends=None, **others):
     return Answers(
         **{name: torch.as_tensor(rows, dtype=dtype) for name, rows in logs.items()},
         eos=None if ends is None else torch.as_tensor(ends, dtype=dtype),
+        n_tokens=1 if ends is None else 2,
         **{name: torch.tensor(others.get(name, given)) for name, given in WHOLE.items()},
     )
 

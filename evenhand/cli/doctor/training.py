@@ -19,6 +19,7 @@ from training.config import AnyRun, load_training_config
 from training.examples import set_padding
 from training.objectives import objective_of
 from training.qlora import check_precision, lora_config, skeleton
+from training.replies import ReplyTargets
 from training.run_folder import check_not_merged_on_nf4
 from training.sections import PROJECTIONS
 from training.shortage import less_memory
@@ -114,7 +115,10 @@ def count_examples(units: Sequence[Any], config: AnyRun, tokenizer: Any, device:
     set_padding(tokenizer)
     optimiser = config.optimiser
     drawn = random.Random(0).sample(units, min(N_DRAWN, len(units)))
-    examples, _ = config.training.examples(drawn, config, tokenizer)
+    if config.examples.replies:
+        examples, _ = ReplyTargets(config, tokenizer).examples(drawn)
+    else:
+        examples, _ = config.training.examples(drawn, config, tokenizer)
     groups = groups_of(examples, optimiser.batch_by)
     lengths = [sum(example.n_tokens for example in group) for group in groups]
     n_groups = optimiser.per_device_batch_size // config.group_size  # of a microbatch
@@ -141,7 +145,7 @@ def count_examples(units: Sequence[Any], config: AnyRun, tokenizer: Any, device:
         step_tokens=computed * sum(lengths) / len(groups) * n_groups * n_micro,
         rows=rows,
         width=width,
-        n_scored=3 * len(batch["at"]),
+        n_scored=3 * len(batch["at"]) + len(batch.get("rest", ())),
         is_tree="attention_mask" not in batch,
     )
 

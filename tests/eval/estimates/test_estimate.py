@@ -147,7 +147,7 @@ def test_chance_is_the_mean_of_folded_normals_over_datasets():
     folded = Measure(name="d", unit="pp", statistic=lambda m: 100 * m[..., 0], over_datasets="mean of absolute values")
     draws = np.random.default_rng(4)
     parts = [added_up(name, [each(draws.normal(0, sd, 40))]) for name, sd in (("a", 1), ("b", 3))]
-    level = Estimate(value=1.0, low=None, high=None, n_units=80, moved=moved_by(folded, parts))
+    level = Estimate(value=1.0, low=None, high=None, n_units=80, influences=moved_by(folded, parts))
     errors = [100 * part.earned.std(ddof=1) / math.sqrt(40) for part in parts]
     simulated = np.abs(draws.normal(0, errors, (200_000, 2))).mean()
     assert by_chance(level) == pytest.approx(simulated, rel=0.01)

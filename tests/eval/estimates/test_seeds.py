@@ -16,17 +16,19 @@ N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
 def estimate(value, half):
     """Items move it alike in every seed, by as much as the half-width says."""
     signs = np.where(np.arange(N_ITEMS) % 2, 1.0, -1.0)
-    moved = half / norm.isf(0.025) * signs * np.sqrt(N_ITEMS - 1) / N_ITEMS
+    influences = half / norm.isf(0.025) * signs * np.sqrt(N_ITEMS - 1) / N_ITEMS
     units = tuple(str(i) for i in range(N_ITEMS))
-    return Estimate(value=value, low=value - half, high=value + half, n_units=N_ITEMS, moved={"made": (units, moved)})
+    return Estimate(
+        value=value, low=value - half, high=value + half, n_units=N_ITEMS, influences={"made": (units, influences)}
+    )
 
 
 def estimate_over(items):
     """The mean of some items' values."""
     value, half = float(items.mean()), float(1.96 * items.std(ddof=1) / np.sqrt(len(items)))
     units = tuple(str(i) for i in range(len(items)))
-    moved = {"made": (units, (items - value) / len(items))}
-    return Estimate(value=value, low=value - half, high=value + half, n_units=len(items), moved=moved)
+    influences = {"made": (units, (items - value) / len(items))}
+    return Estimate(value=value, low=value - half, high=value + half, n_units=len(items), influences=influences)
 
 
 def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_variances():
@@ -71,7 +73,7 @@ def simulated_arm(items, rng, seed_sd):
     """
     own = items + rng.normal(0, 80 * 0.3**0.5, items.shape)
     seeds = own + rng.normal(0, 80 * 0.3**0.5, (N_SEEDS, *items.shape)) + rng.normal(0, seed_sd, (N_SEEDS, 1, 1))
-    moved = (seeds - seeds.mean(axis=2, keepdims=True)) / items.size
+    influences = (seeds - seeds.mean(axis=2, keepdims=True)) / items.size
     units = tuple(str(i) for i in range(N_IN_DATASET))
     return [
         Estimate(
@@ -79,9 +81,9 @@ def simulated_arm(items, rng, seed_sd):
             low=float(seed.mean()),  # the middle of the ends is all that counts
             high=float(seed.mean()),
             n_units=items.size,
-            moved={str(d): (units, column) for d, column in enumerate(columns)},
+            influences={str(d): (units, column) for d, column in enumerate(columns)},
         )
-        for seed, columns in zip(seeds, moved, strict=True)
+        for seed, columns in zip(seeds, influences, strict=True)
     ]
 
 
@@ -122,9 +124,9 @@ def test_turning_which_arm_is_held_against_turns_the_lead_of_squares():
 
     def lead(lower, upper):
         def less(high, low):
-            (units, after), (_, before) = (each.moved["made"] for each in (high, low))
+            (units, after), (_, before) = (each.influences["made"] for each in (high, low))
             value = (high.value or 0) - (low.value or 0)
-            both = {"moved": {"made": (units, after - before)}, "squares": (*low.squares, *high.squares)}
+            both = {"influences": {"made": (units, after - before)}, "squares": (*low.squares, *high.squares)}
             return Estimate(value=value, low=value, high=value, n_units=N_ITEMS, **both)
 
         return lead_over_seeds([[less(high, low) for high in upper] for low in lower])

@@ -217,7 +217,8 @@ def test_a_shipped_config_is_examined(path, monkeypatch):
     subjects = [check.subject for check in found.checks]
     assert ("config" in subjects) == (path.parent.name in ("accelerate", "mappings", "serving"))
     if "pocket" in path.stem:
-        assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU"}
+        undrawn = {"examples"} if path.stem == "pocket-bct" else set()  # the replies that it learns
+        assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU", *undrawn}
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,20 @@
 """Training over prompt variants: groups, choices, anchors and draws as planted; without variants what it always was."""
 
+import json
+from collections import Counter
+
 import pytest
 
 from evenhand.records import digest
+from inference.sampling import sample
 from studies.dialdefer.records import Condition
+from tests.made.sampling_configs import sampling_config
+from tests.made.scripted_engine import AnsweringEngine, scripted
 from tests.made.training_runs import pocket, tiny_run
 from training.batches import Collator, groups_of, schedule
 from training.examples import together
 from training.objectives import objective_of
+from training.replies import ReplyTargets
 
 NO_FIRST = {"answer_order": "no_first"}
 VARIANTS = [NO_FIRST, {"template": "v1"}, {"template": "v1", **NO_FIRST}, {"speakers": ["Ann", "Bob"], **NO_FIRST}]
@@ -43,12 +50,12 @@ PAIRED, ONE_ORDER = {"paired": {"weight": 1.0}}, {"option_orders": ["fixed_slot"
 @pytest.mark.parametrize(
     ("method", "batch_by", "section", "more", "frozen"),
     [
-        ("sft", "random", pocket(12), {}, "12810bad6c0d5207"),
-        ("label_free", "item", pocket(12), {}, "0d28c999f74e7544"),
-        ("dpo", "item", pocket(12, template="published-dpo", conditions=C2, speakers=LABELS), {}, "58bc6674bbf47b78"),
-        ("sft", "item", pocket(12, template="v1") | {"bend": BEND}, {}, "61b28df8834a4afa"),
-        ("paired", "item", CONFLICTS | {"visibilities": ["visible"], **ONE_ORDER}, PAIRED, "a0fd7eeb68ebbd2f"),
-        ("label_free", "group", CONFLICTS | {"visibilities": ["hidden"], **ONE_ORDER}, {}, "ca27b9f6e30da3ca"),
+        ("sft", "random", pocket(12), {}, "a5e0aaf04385275a"),
+        ("label_free", "item", pocket(12), {}, "1fced7220edf994b"),
+        ("dpo", "item", pocket(12, template="published-dpo", conditions=C2, speakers=LABELS), {}, "04bd83354fab9fd4"),
+        ("sft", "item", pocket(12, template="v1") | {"bend": BEND}, {}, "558962f9f80e2b90"),
+        ("paired", "item", CONFLICTS | {"visibilities": ["visible"], **ONE_ORDER}, PAIRED, "f98056bb39cb4489"),
+        ("label_free", "group", CONFLICTS | {"visibilities": ["hidden"], **ONE_ORDER}, {}, "035671007cbe212a"),
     ],
 )
 def test_without_variants_every_batch_is_what_it_was(method, batch_by, section, more, frozen, tokenizer):
@@ -128,3 +135,30 @@ def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_
             names = {shown, shown if shown == "Me" else "ABCDEFGHI"[attacker]}
             assert example.right == attacker
             assert any(name.startswith(tokenizer.decode([example.choices[attacker]]).strip()) for name in names)
+
+
+def test_a_written_reply_to_a_statement_is_learnt_in_dialogue_in_the_same_answer_order(
+    tmp_path, monkeypatch, tokenizer
+):
+    def accepting(prompt):
+        """Accepts a statement in one sample of four, a dialogue in three."""
+        yes = number_of_yes(prompt.messages[0].content)
+        numbers = [yes, *(["2" if yes == "1" else "1"] if prompt.condition.startswith("c1") else [yes]) * 3]
+        return [json.dumps({"chosen_answer": number, "reasoning": f"Reason {i}."}) for i, number in enumerate(numbers)]
+
+    scripted(monkeypatch, AnsweringEngine(accepting))
+    section = pocket(3, template="published", variants=[NO_FIRST])
+    drawing = {"verdict": "reason", "sampling": {"n": 4, "temperature": 1.0}, "run": {"root": str(tmp_path)}}
+    run = sample(sampling_config({"name": "train", "model": {"name": "m"}, "dialdefer": section, **drawing}))
+    config = tiny_run("bct", dialdefer=section, examples={"replies": str(run)})
+    replies = ReplyTargets(config, tokenizer)
+    examples, excluded = replies.examples(config.load_units())
+    assert (len(examples), excluded) == (3 * 4 * 2, [])
+    for example in examples:
+        accepts = number_of_yes(tokenizer.decode(example.prompt_ids))
+        number = json.loads(tokenizer.decode(example.answer_ids(0)))["chosen_answer"]
+        assert (number == accepts) == (example.verdict == "accept")
+    shares = Counter(example.verdict for example in examples)
+    assert 0 < shares["accept"] < shares["reject"], "as in the statements"
+    n_right = sum((e.verdict == "accept") == Condition(e.condition).claim_is_true for e in examples)
+    assert sum(counts["right by the labels"] for counts in replies.counts.values()) == n_right

@@ -14,7 +14,7 @@ from eval.__main__ import report_main, score_main
 from eval.estimates.estimate import Drawing, Drawn, Measure, estimate, unparsed_range
 from eval.options import Options
 from eval.results import read_run, results_of_runs
-from evenhand.files import write_jsonl
+from evenhand.files import shipped_yaml, write_jsonl
 from studies.framing.evaluation import EVALUATION, is_clustered, p_values
 from studies.framing.grids import FIELDS, FramedRun, Grid
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, flips, known_mean, shift_parts
@@ -97,16 +97,7 @@ def test_a_claim_is_agreed_upon_where_baseline_framings_and_orders_name_one_answ
         assert claims_of("d", named, texts).support[:2, 0] == pytest.approx(support, nan_ok=True)
 
 
-SCALE = {
-    "answers": {},
-    "scale": (1, 10),
-    "symbols": None,
-    "cases": {},
-    "set": {},
-    "placebos": [],
-    "ask": "{{ framing }}",
-}
-SCALE["framings"] = {"statement": "Rate: {{ yes }}", "expert": "A professor wrote: {{ yes }}"}
+SCALE, THREE = (shipped_yaml(Path(__file__).with_name("studies.yaml"))[name] for name in ("scale", "three"))
 
 
 @pytest.fixture
@@ -135,16 +126,6 @@ def values_of(results):
 def answering(wanted):
     """A judge that gives the answer that a function of the prompt names."""
     return lambda prompt: prompt.answer_space[prompt.factors.names.index(wanted(prompt))]
-
-
-THREE = {
-    "answers": {"a": "{{ yes }}", "b": "{{ no }}", "c": "neither"},
-    "symbols": ["1", "2", "3"],
-    "cases": {},
-    "set": {"options": "{% for choice in choices %}{{ choice.symbol }} = {{ choice.text }}\n{% endfor %}"},
-    "framings": {"statement": "Which?", "hint": {"text": "I think it is {{ no }}. Which?", "pushed": "b"}},
-    "placebos": ["Which one?", "Which is it?"],
-}
 
 
 @pytest.mark.parametrize("silent", [0, 20])

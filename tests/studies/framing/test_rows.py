@@ -1,21 +1,18 @@
 """Items of a study in YAML as people have them: labels, ids, options and conversations in any spelling and format."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from evenhand.config import parse_config
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from studies.framing.rows import are_families
 from studies.framing.section import FramingSection
 from tests.made.made_verdicts import write
 
-ASK = {
-    "symbols": ["1", "2"],
-    "ask": "{{ framing }}{{ q }} 1 = {{ first }}, 2 = {{ second }}",
-    "baseline": "plain",
-    "framings": {"plain": "", "user": "I think so. "},
-}
+ASK, CHOICES = (shipped_yaml(Path(__file__).with_name("studies.yaml"))[name] for name in ("pair", "choices"))
 YES_NO = {**ASK, "answers": {"yes": "Yes", "no": "No"}}
 
 
@@ -134,14 +131,6 @@ def test_an_item_that_cannot_be_asked_is_refused_with_the_key_skip_or_left_out_a
 
 
 OPTIONS = ["dog", "red", "seven", "run"]
-CHOICES = {
-    "choices": "choices",
-    "correct": "answer",
-    "set": {"options": "{% for c in choices %}{{ c.symbol }}. {{ c.text }} {% endfor %}"},
-    "ask": "{{ q }} {{ options }}{{ framing }}",
-    "baseline": "plain",
-    "framings": {"plain": "", "user": {"text": "I think {{ pushed.symbol }}, {{ pushed.text }}", "pushed": "wrong"}},
-}
 
 
 def chosen(rows, folder, kind="jsonl", **keys):

@@ -66,14 +66,14 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
             assert list(example.choices) == [options[answer][0] for answer in answers]
             assert answers[example.right] == factors.target
             whole = tuple(options[factors.target])
-            assert (example.choices[example.right], *example.rest) == (whole if method == "sft" else whole[:1])
+            assert example.right_ids == (whole if method == "sft" else whole[:1])
             assert not example.is_anchor or factors.narrator == ""
             assert example.condition == factors.perspective
             assert example.right == (0 if factors.task == "detection" else attacks)
             n_seen += 1
     assert n_seen == len(examples)
     assert Counter(e.group for e in examples if e.is_anchor) == dict.fromkeys({e.group for e in examples}, 1)
-    assert any(len(example.rest) > 1 for example in examples) == (method == "sft")
+    assert any(len(example.right_ids) > 2 for example in examples) == (method == "sft")
 
 
 def test_what_all_options_begin_with_belongs_to_the_prompt():

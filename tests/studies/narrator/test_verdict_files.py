@@ -1,16 +1,20 @@
 """Narrator verdicts from files are scored and reported as if they had been sampled here."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from eval.__main__ import report_main, score_main
 from evenhand.completions import every_completion
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from evenhand.run_directory import read_plan_lines
 from studies.narrator.corpora import CorpusSpec, load_conversations
 from tests.made.made_verdicts import write
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector
+
+REFUSED = shipped_yaml(Path(__file__).with_name("refused_rows.yaml"))
 
 CONVERSATIONS = made_conversations({2: 6, 3: 5})
 SETTING = ("task", "visibility", "option_order", "group", "n_speakers", "perspective")
@@ -84,15 +88,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"task": "blaming"}, r"field 'task' is 'blaming'. .*Known: detection, identification, blame"),
-        ({"answer": [3]}, r"field 'answer' must be a text, found list"),
-        ({"attacker": "Bob"}, r"the attacker of 'c1' is Ann and Bob"),
-        ({"narrator": "Me"}, r"field 'narrator' must be a speaker's own name, not 'Me'"),
-    ],
-)
+@pytest.mark.parametrize(("change", "says"), REFUSED)
 def test_a_wrong_row_is_named_with_its_line(tmp_path, change, says):
     file = write(tmp_path / "made.jsonl", [GOOD, {**GOOD, "narrator": None, **change}])
     with pytest.raises(DataError, match=rf"made.jsonl:2: {says}"):

@@ -1,0 +1,280 @@
+"""Examples of a judge that writes: whole replies of its own as targets, from a finished run of the train split.
+
+`bct` gives a prompt the judge's reply to the baseline of the same claim, right or wrong (Chua et al. 2403.05518);
+`right_replies` replies to the prompt itself that are right, as many of each verdict in each framing; `dpo` a pair of
+them, the preferred one first. A reply that was cut, or names no verdict, is no target. What was kept is counted by
+framing, and why the rest was not.
+"""
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from statistics import multimode
+from typing import Any, NamedTuple
+
+import torch
+from transformers import GenerationConfig
+
+from evenhand.chat_templates import as_text, encode, render_chat, reply_contract
+from evenhand.completions import read_answers
+from evenhand.config import read_yaml
+from evenhand.errors import ConfigError, DataError, ModelError
+from evenhand.float32 import float32_head
+from evenhand.records import Completion, Prompt, digest
+from evenhand.run_directory import CONFIG_FILE, check_complete
+from training.config import BCTRun, DPORun, TrainingConfig, WritingStudy
+from training.examples import TOO_LONG, Example, Excluded, TrainingPrompt, sifted
+
+KEPT, RIGHT, CUT, UNPARSED = "kept", "right by the labels", "replies cut", "replies unparsed"  # keys of the counts
+NO_BASELINE = "no reply to the baseline has a verdict"
+NO_MAJORITY = "the replies to the baseline are divided"
+NAMES_CONDITION = "the replies to the baseline name how it was asked"
+NO_RIGHT = "no reply is right"
+ONE_SIDED = "its condition lacks right replies of some verdict"
+ENOUGH = "the rarest verdict of a condition has no more"
+NO_PAIR = "its replies make no pair"
+WORD = re.compile(r"[^\W\d_]{4,}")
+FUNCTION_WORDS = {"this", "that", "with", "from", "what", "which", "have", "does", "your", "they", "their", "there"}
+AT_ONCE = 8  # prompts that a model answers together
+
+
+class Reply(NamedTuple):
+    """A whole reply that has a verdict."""
+
+    outcome: int  # which verdict, in the order of Example.choices
+    text: str
+
+
+Target = tuple[Reply, ...]  # one reply, or a pair with the preferred one first
+
+
+class ReplyTargets:
+    """The replies of the run that a config names, and the examples that its method makes of them."""
+
+    def __init__(self, config: TrainingConfig, tokenizer: Any) -> None:
+        """Raises DataError for a run that is not complete, ConfigError for one of another judge or of other prompts."""
+        assert config.examples.replies is not None
+        assert isinstance(config.training, WritingStudy)
+        self.config, self.study, self.tokenizer, self.run = config, config.training, tokenizer, config.examples.replies
+        check_complete(self.run)
+        sampled, where = read_yaml(self.run / CONFIG_FILE), f"examples.replies: {self.run}"
+        if sampled["model"]["name"] != config.model.name:
+            raise ConfigError(
+                f"{where}: holds replies of {sampled['model']['name']}, and {config.model.name} is trained"
+            )
+        if sampled.get("patch") or sampled.get("chat_template", True) != config.examples.chat_template:
+            raise ConfigError(
+                f"{where}: was asked with a patch or another chat_template; sample without, as it is trained"
+            )
+        self.max_tokens = int(sampled["sampling"]["max_tokens"])
+        self.answers = read_answers(self.run)
+        self.places: dict[tuple[str, int], int | None] = {}  # the answer of each reply of the run that was read
+        contract = reply_contract(tokenizer, config.examples.chat_template, config.model.chat_template_args)
+        if contract.end is None:
+            raise ModelError(f"{tokenizer.name_or_path}: has no token that ends a turn, which replies are to learn")
+        self.end = contract.end
+        # Condition → prompts kept, and left out for a reason
+        self.counts = defaultdict[str, Counter[str]](lambda: Counter({KEPT: 0}))
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The run, with a hash of its replies, for provenance.json."""
+        return {str(self.run): digest(sorted(self.answers.shards), 16)}
+
+    def examples(self, units: Sequence[Any]) -> tuple[list[Example], list[Excluded]]:
+        """The examples of some units, and the prompts that have none. Raises DataError when nothing is left."""
+        prompts = [prompt for unit in units for prompt in self.study.prompts(unit, self.config)]
+        method: Callable[[Sequence[TrainingPrompt]], Iterator[list[Target] | str]]
+        match self.config:
+            case BCTRun():
+                method = self.of_baseline
+            case DPORun():
+                method = self.pairs
+            case _:
+                method = self.right_replies
+        bundles = []
+        limit = self.config.examples.max_prompt_length
+        for prompt, targets in zip(prompts, method(prompts), strict=True):
+            if len((bare := self.example(prompt, ())).prompt_ids) > limit:
+                targets = TOO_LONG
+            self.count(prompt, targets)
+            if isinstance(targets, str):
+                bundles.append([(bare, targets)])
+            else:
+                bundles += [[(self.example(prompt, target), "")] for target in targets]
+        return sifted(bundles, limit)
+
+    def count(self, prompt: TrainingPrompt, targets: Sequence[Target] | str) -> None:
+        """Count a prompt, its replies that cannot be targets, and its targets that are right."""
+        counts = self.counts[prompt.prompt.condition]
+        for reply in self.replies(prompt.prompt):
+            if self.place(prompt.prompt, reply) is None:
+                counts[CUT if reply.finish_reason == "length" else UNPARSED] += 1
+        counts[targets if isinstance(targets, str) else KEPT] += 1
+        if not isinstance(targets, str) and prompt.right is not None:
+            counts[RIGHT] += targets[0][0].outcome == prompt.right
+
+    def of_baseline(self, prompts: Sequence[TrainingPrompt]) -> Iterator[list[Target] | str]:
+        """For each prompt the first reply to its baseline, in an order drawn once, that does not name that framing."""
+        for prompt in prompts:
+            replies = self.verdicts(prompt, prompt.baseline)
+            own = words_of(prompt.baseline) - words_of(prompt.prompt)
+            nameless = [reply for reply in replies if not own & words_in(reply.text)]
+            yield [(nameless[0],)] if nameless else NAMES_CONDITION if replies else NO_BASELINE
+
+    def right_replies(self, prompts: Sequence[TrainingPrompt]) -> Iterator[list[Target] | str]:
+        """For each prompt its right replies, of each verdict and framing as many as of the rarest; claims by turns."""
+        kinds: dict[tuple[str, int | None], list[tuple[int, str, int]]] = defaultdict(list)
+        for number, prompt in enumerate(prompts):
+            order = digest([self.config.optimiser.seed, prompt.prompt.prompt_hash])
+            turns = range(len(self.right(prompt)))
+            kinds[prompt.prompt.condition, prompt.right] += [(turn, order, number) for turn in turns]
+        one_sided = {condition for (condition, _), replies in kinds.items() if not replies}
+        n = min((len(replies) for (condition, _), replies in kinds.items() if condition not in one_sided), default=0)
+        kept = Counter[int]()  # how many of each prompt's
+        for (condition, _), replies in kinds.items():
+            if condition not in one_sided:
+                kept.update(number for *_, number in sorted(replies)[:n])
+        for number, prompt in enumerate(prompts):
+            right = self.right(prompt)
+            reason = NO_RIGHT if not right else ONE_SIDED if prompt.prompt.condition in one_sided else ENOUGH
+            yield [(reply,) for reply in right[: kept[number]]] or reason
+
+    def right(self, prompt: TrainingPrompt) -> list[Reply]:
+        """The right ones of a prompt's own replies, in an order drawn once."""
+        return [reply for reply in self.verdicts(prompt, prompt.prompt) if reply.outcome == prompt.right]
+
+    def pairs(self, prompts: Sequence[TrainingPrompt]) -> Iterator[list[Target] | str]:
+        """For each prompt a reply of its own that is right, or without labels agrees with most replies to the baseline,
+        and one that does not.
+        """
+        for prompt in prompts:
+            preferred = [prompt.right]
+            if not self.config.has_labels:
+                preferred = multimode(reply.outcome for reply in self.verdicts(prompt, prompt.baseline))
+            if len(preferred) != 1:
+                yield NO_MAJORITY if preferred else NO_BASELINE
+                continue
+            own = self.verdicts(prompt, prompt.prompt)
+            chosen = [reply for reply in own if reply.outcome == preferred[0]]
+            rejected = [reply for reply in own if reply.outcome != preferred[0]]
+            yield [(chosen[0], rejected[0])] if chosen and rejected else NO_PAIR
+
+    def replies(self, prompt: Prompt) -> list[Completion]:
+        """The run's replies to a prompt. Raises DataError where it has none."""
+        replies = self.answers.replies_to(prompt.prompt_hash)
+        if not replies:
+            raise DataError(
+                f"{self.run}: has no reply to {prompt.item_id}, {prompt.condition}: its section asks others; take "
+                f"`{self.config.study_key}` from its {CONFIG_FILE}, or sample the prompts of this config"
+            )
+        return replies
+
+    def verdicts(self, prompt: TrainingPrompt, source: Prompt) -> list[Reply]:
+        """The whole replies to a prompt, or to its baseline, that have a verdict, in an order drawn once."""
+        replies = [
+            Reply(outcome, reply.text)
+            for reply in self.replies(source)
+            if (outcome := outcome_of(prompt, self.place(source, reply))) is not None
+        ]
+        return sorted(replies, key=lambda reply: digest([self.config.optimiser.seed, source.prompt_hash, reply.text]))
+
+    def place(self, prompt: Prompt, reply: Completion) -> int | None:
+        """The place of the answer that the run's reply gives; None where it was cut, or the study reads none in it."""
+        key = reply.prompt_hash, reply.sample_index
+        if key not in self.places:
+            is_cut = reply.finish_reason == "length"
+            self.places[key] = None if is_cut else self.study.place_in(prompt, reply, self.config)
+        return self.places[key]
+
+    def example(self, prompt: TrainingPrompt, target: Target) -> Example:
+        """A prompt in tokens with its target; without one where it is left out."""
+        tokens = [as_text(self.tokenizer, reply.text) for reply in target]
+        return Example(
+            item_id=prompt.item_id,
+            dataset=prompt.prompt.dataset,
+            condition=prompt.prompt.condition,
+            prompt_ids=self.prompt_ids(prompt.prompt),
+            choices=tuple(ids[0] for ids in tokens),
+            rests=tuple(tuple(ids[1:]) for ids in tokens),
+            right=0,
+            end=(self.end,),
+            group=prompt.group,
+            is_anchor=prompt.is_anchor,
+            verdict=self.study.outcomes(self.config)[target[0].outcome] if target else "",
+        )
+
+    def prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
+        """A prompt as an engine reads it."""
+        has_template = self.config.examples.chat_template
+        text = render_chat(self.tokenizer, prompt.messages, has_template, self.config.model.chat_template_args)
+        return tuple(encode(self.tokenizer, text, has_template))
+
+    def some_prompts(self, units: Sequence[Any], n: int) -> list[TrainingPrompt]:
+        """n of the prompts of some units, or all of fewer, drawn with a fixed seed; the shortest first."""
+        prompts = [prompt for unit in units for prompt in self.study.prompts(unit, self.config)]
+        drawn = random.Random(0).sample(prompts, min(n, len(prompts)))
+        return sorted(drawn, key=lambda prompt: len(self.prompt_ids(prompt.prompt)))
+
+    @torch.no_grad()
+    def written(self, model: Any, prompts: Sequence[TrainingPrompt]) -> list[int | None]:
+        """The verdict of a model's greedy reply to each prompt, computed in the precision of training."""
+        outcomes: list[int | None] = []
+        precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.config.optimiser.mixed_precision)
+        own_ends = model.generation_config.eos_token_id
+        ends = {self.end, *(own_ends if isinstance(own_ends, list) else [own_ends])} - {None}
+        # The checkpoint's own goes: greedy replies would take its repetition_penalty.
+        model.generation_config = GenerationConfig(
+            max_new_tokens=self.max_tokens, do_sample=False, eos_token_id=sorted(ends), pad_token_id=self.end
+        )
+        model.eval()
+        for start in range(0, len(prompts), AT_ONCE):
+            batch = prompts[start : start + AT_ONCE]
+            ids = [self.prompt_ids(prompt.prompt) for prompt in batch]
+            width = max(map(len, ids))
+            rows = torch.tensor([[self.end] * (width - len(row)) + [*row] for row in ids], device=model.device)
+            mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in ids], device=model.device)
+            with (
+                torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None),
+                float32_head(model),
+            ):
+                written = model.generate(input_ids=rows, attention_mask=mask)
+            for prompt, tokens in zip(batch, written[:, width:].tolist(), strict=True):
+                end = next((place for place, token in enumerate(tokens) if token in ends), None)
+                reply = Completion(
+                    prompt_hash=prompt.prompt.prompt_hash,
+                    sample_index=0,
+                    text=self.tokenizer.decode(tokens[:end], skip_special_tokens=True),
+                    finish_reason="length" if end is None else "stop",
+                )
+                place = None if end is None else self.study.place_in(prompt.prompt, reply, self.config)
+                outcomes.append(outcome_of(prompt, place))
+        return outcomes
+
+    def summary(self) -> str:
+        """What was kept and what was not, a line a framing; where labels play no part, how right the targets are."""
+        lines = [
+            f"  {name}: {'; '.join(f'{n} {what}' for what, n in c.items() if n)}" for name, c in self.counts.items()
+        ]
+        n_kept, n_right = (sum(counts[key] for counts in self.counts.values()) for key in (KEPT, RIGHT))
+        if not self.config.has_labels and any(RIGHT in counts for counts in self.counts.values()):
+            lines.append(
+                f"  {n_right} of {n_kept} targets are right by the labels; what is wrong in the baseline stays so"
+            )
+        return "\n".join(lines)
+
+
+def outcome_of(prompt: TrainingPrompt, place: int | None) -> int | None:
+    """Which verdict the answer at a place is, as Example.choices count; the same of the prompt's baseline."""
+    return place if place is None or not prompt.order else [*prompt.order].index(place)
+
+
+def words_of(prompt: Prompt) -> set[str]:
+    """The words of a prompt."""
+    return {word for message in prompt.messages for word in words_in(message.content)}
+
+
+def words_in(text: str) -> set[str]:
+    """The words of a text in lower case and without an s at their end, but function words and those of few letters."""
+    return {word.removesuffix("s") for word in WORD.findall(text.lower())} - FUNCTION_WORDS
