@@ -22,7 +22,7 @@ import yaml
 import zstandard
 
 from evenhand.completions import append_completions
-from evenhand.data_files import check_size, unpacked
+from evenhand.data_files import check_size, kind_of, stem_of, unpacked
 from evenhand.data_files import rows as data_rows
 from evenhand.errors import DataError
 from evenhand.files import sha256_of, write_json, write_jsonl, write_whole
@@ -55,19 +55,21 @@ class Log:
 
 def is_log(path: Path) -> bool:
     """Whether a file is a harness's log: by its suffix, and of JSON by its fields, of JSON lines by the first's."""
-    if not path.is_file() or path.suffix not in (".eval", ".json", ".jsonl"):
+    kind = kind_of(path)
+    if not path.is_file() or kind not in (".eval", ".json", ".jsonl"):
         return False
-    if path.suffix == ".jsonl":
+    if kind == ".jsonl":
         with suppress(DataError):
             return {"doc", "resps"} <= next(data_rows(path)).values.keys()
         return False
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return path.suffix == ".eval" or INSPECT.match(file.read(4096)) is not None
+    with suppress(DataError), unpacked(path) as file:
+        return kind == ".eval" or INSPECT.match(file.read(4096).decode(errors="replace")) is not None
+    return False
 
 
 def read_log(path: Path) -> Log:
     """A harness's log. Raises DataError where it is damaged, or what belongs to it is not there."""
-    return lm_eval_log(path) if path.suffix == ".jsonl" else inspect_log(path)
+    return lm_eval_log(path) if kind_of(path) == ".jsonl" else inspect_log(path)
 
 
 def inspect_log(path: Path) -> Log:
@@ -151,7 +153,7 @@ def inspect_answer(sample: Mapping[str, Any], verdict: str) -> Answer:
 
 def lm_eval_log(path: Path) -> Log:
     """A log of lm-eval, with the results that lie beside it."""
-    task, _, date = path.stem.removeprefix("samples_").rpartition("_")
+    task, _, date = stem_of(path).removeprefix("samples_").rpartition("_")
     beside = path.with_name(f"results_{date}.json")
     facts = read_json(beside) if beside.exists() else {}
     named = {"model": str(facts.get("model_name") or path.parent.name), "task": task}
@@ -326,7 +328,7 @@ def run_of_log(log: Log) -> Path:
             f"{log.path}: {log.lacks or 'its task was not made by `evenhand export`'}, so say what its samples are: "
             "--mapping NAME|FILE (docs/verdict-files.md)"
         )
-    path, sha256 = log.path.with_suffix(".run"), sha256_of(log.path)
+    path, sha256 = log.path.with_name(f"{stem_of(log.path)}.run"), sha256_of(log.path)
     if is_done(path):
         if read_json(path / PROVENANCE_FILE).get("log_sha256") != sha256:
             raise DataError(f"{path}: is of another log than {log.path}; remove one of them")

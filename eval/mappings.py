@@ -3,7 +3,6 @@
 A record is a row of a data file, or a sample of a harness's log. Mappings of common tools lie in configs/mappings.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,9 +16,10 @@ from pydantic import AfterValidator, BeforeValidator
 from eval.harness_logs import is_log, read_log, samples_once
 from eval.options import Options
 from eval.runs import check_named_once
-from eval.verdict_files import NO, as_id, as_text
+from eval.verdict_files import NO, RECORD_PLACE, as_id, as_text
 from evenhand.config import CONFIGS, Closed, apply_override, config_tree, did_you_mean, parse_config
 from evenhand.data_files import rows as data_rows
+from evenhand.data_files import stem_of
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
 from evenhand.sources.record_fields import LONE_SURROGATE
@@ -115,7 +115,7 @@ class Mapped:
                 self.failed.append({unit_in(row_templates, record) for row_templates in templates} - {()})
             else:
                 filters[str(record.get("filter"))] = None
-                self.rows.extend(filled(templates, names, record, where))
+                self.rows.extend({**row, RECORD_PLACE: where} for row in filled(templates, names, record, where))
         if len(filters) > 1 and is_log(source):
             first, *further = filters
             raise DataError(
@@ -171,8 +171,7 @@ def kept_records(source: Path, mapping: ResultMapping) -> Iterator[Place]:
     """The records of a source, one for each element of the list that the mapping names."""
     n_lists = 0
     for where, record in records_of(source, mapping.at):
-        name = Path(re.sub(r"(?i)\.gz$", "", source.name)).stem
-        fields = {"file": name, "item": record, **record} if mapping.has_columns else record
+        fields = {"file": stem_of(source), "item": record, **record} if mapping.has_columns else record
         listed = value_at(fields, mapping.each) if mapping.each else None
         n_lists += isinstance(listed, list)
         for index, element in enumerate(listed if isinstance(listed, list) and listed else [None]):

@@ -3,7 +3,7 @@
 completions → verdicts → observed columns → estimates and changes → one long frame → tables, sentences, plots.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -97,7 +97,7 @@ class Results:
         return [
             *self.sentences.get("warnings", []),
             *self.evaluation.warnings(self),
-            *hanging(self.evaluation, self.judges, self.change_rows),
+            *hanging(self.evaluation, lambda: self.unparsed_in(self.judges), self.change_rows),
             *differing(self.differences, is_serious=True),
         ]
 
@@ -230,7 +230,7 @@ def results_of(study: str, judges: Mapping[str, Any], options: Options, *, is_be
     )
 
 
-def hanging(evaluation: Evaluation[Any], judges: Mapping[str, Any], changes: Sequence[Change]) -> list[str]:
+def hanging(evaluation: Evaluation[Any], unparsed: Callable[[], str], changes: Sequence[Change]) -> list[str]:
     """Which changes are not known, since they depend on how unparsed replies are counted."""
     words, of_sides = evaluation.measure_words or {}, dict[tuple[str, str], dict[str, None]]()
     for change in changes:
@@ -238,7 +238,7 @@ def hanging(evaluation: Evaluation[Any], judges: Mapping[str, Any], changes: Seq
             of_sides.setdefault((change.first, change.second), {})[words.get(change.measure, change.measure)] = None
     return [
         f"{second} against {first}: the change in {', '.join(measures)} is not known, since it depends on how unparsed "
-        f"replies are counted. {evaluation.unparsed_in(judges)}"
+        f"replies are counted. {unparsed()}"
         for (first, second), measures in of_sides.items()
     ]
 

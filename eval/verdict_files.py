@@ -27,6 +27,7 @@ from evenhand.sources.record_fields import LONE_SURROGATE, shown
 NO = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}"}  # what stands for nothing, in lower case
 WHOLE = re.compile(r"^(-?\d{1,15})\.0$")
 BATCH_ROWS = 8192
+RECORD_PLACE = "record_place"  # a row's field that says where the record stands of which a mapping has made it
 TABLES = (".csv", ".tsv", ".parquet")  # all rows of which have the same columns
 
 
@@ -93,6 +94,7 @@ def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list
     records = data_rows(path)
     while batch := list(islice(records, BATCH_ROWS)):
         rows = [dict(record.values) for record in batch]
+        places = [row.pop(RECORD_PLACE, record.where) for row, record in zip(rows, batch, strict=True)]
         if kind_of(path) in TABLES:
             check_columns(path, [*rows[0]], layout)
         if kind_of(path) in (".csv", ".tsv") and layout.response in rows[0]:
@@ -105,7 +107,7 @@ def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list
             name: [row.get(name, Absent.FIELD) for row in rows] if name in present else Absent.FIELD
             for name in layout.columns
         }
-        frame = pd.DataFrame(values, [record.where for record in batch], dtype=object)
+        frame = pd.DataFrame(values, places, dtype=object)
         ignored = sorted(present.difference(layout.columns))
         for name in ignored:
             if (meant := name.strip().casefold()) in layout.columns:

@@ -39,14 +39,16 @@ MOST_VALUES = 50_000_000  # of a parquet file, with its nulls
 BUFFER, BATCH_ROWS = 1 << 17, 256  # bytes of text, rows of parquet
 DEEPEST = 2  # levels of a document at which rows are looked for
 DECODER, BLANKS = json.JSONDecoder(), re.compile(r"\s*")
+BEFORE_HEADER = re.compile(r"\s*|sep=.\s*", re.IGNORECASE)  # Excel's line that names the separator
 
 
 def rows(path: Path, at: str = "") -> Iterator[Record]:
     """The rows of a file in their order, each with its place. Blank ones are skipped; an empty cell of CSV is null.
 
-    A JSON document is an array of objects, or an object keyed by id: its keys become `id` where rows have none. at: the
-    key of a document that holds the rows ("results.items"). Raises DataError that names file and line, also where there
-    is no row.
+    A JSON document is an array of objects, an object keyed by id, whose keys become `id` where rows have none, or what
+    pandas writes by columns ({"a": {"0": ...}}) or split ({"columns": [...], "data": [[...]]}). at: the key of a
+    document that holds the rows ("results.items"). Raises DataError that names file and line, also where there is no
+    row.
     """
     kind, record = kind_of(path), None
     if kind not in SUFFIXES:
@@ -65,6 +67,11 @@ def rows(path: Path, at: str = "") -> Iterator[Record]:
         yield record
     if record is None:
         raise DataError(f"{path}: holds no row; is this the right file?")
+
+
+def stem_of(path: Path) -> str:
+    """A file's name without its suffix, and without .gz."""
+    return Path(re.sub(r"(?i)\.gz$", "", path.name)).stem
 
 
 def kind_of(path: Path) -> str:
@@ -139,7 +146,7 @@ def csv_cells(file: Iterable[bytes], name: str) -> Iterator[tuple[int, list[str]
     """
     csv.field_size_limit(LONGEST_CELL)
     start, width = 1, 0
-    lines = dropwhile(lambda line: not line[1].strip(), enumerate(decoded(file, name)))
+    lines = dropwhile(lambda line: BEFORE_HEADER.fullmatch(line[1]), enumerate(decoded(file, name)))
     n_blank, head = next(lines, (0, ""))
     unquoted = re.sub('"[^"]*"', "", head)
     rows = csv.reader(
@@ -214,6 +221,14 @@ def elements(document: Any, name: str, at: str) -> list[tuple[str, Any]]:
         return [(f"{name}: element {number}", value) for number, value in enumerate(document, start=1)]
     if not isinstance(document, dict):
         return [(f"{name}:1", document)]
+    if {"columns", "data"} <= document.keys() <= {"columns", "data", "index"}:
+        return [
+            (f"{name}: data {i}", dict(zip(document["columns"], row, strict=False)))
+            for i, row in enumerate(document["data"], start=1)
+        ]
+    columns = [[*column] if isinstance(column, dict) else [] for column in document.values()]
+    if columns and columns == [[str(i) for i in range(len(columns[0]))]] * len(columns) and columns[0]:
+        return [(f"{name}: key '{i}'", {key: column[i] for key, column in document.items()}) for i in columns[0]]
     deeper = lists_in(document)
     if document and all(isinstance(value, dict) for value in document.values()) and not (deeper and len(document) == 1):
         return [(f"{name}: key {shown(key)}", {"id": key, **value}) for key, value in document.items()]

@@ -117,6 +117,11 @@ class StudySection(Closed):
         return {}
 
     @property
+    def n_left_out(self) -> int:
+        """How many items cannot be asked, and are counted only."""
+        return 0
+
+    @property
     def has_schemas(self) -> bool:
         """Whether its prompts have a JSON schema of their own, which `sampling.structured: json` holds replies to."""
         return False

@@ -81,8 +81,19 @@ class Values(SandboxedEnvironment):
         return self.getitem(obj, attribute)
 
 
+def is_conversation(value: Any) -> bool:
+    """Whether a value is a list of turns with role and content."""
+    return (
+        isinstance(value, list)
+        and all(isinstance(turn, dict) and {"role", "content"} <= {*turn} for turn in value)
+        and value != []
+    )
+
+
 def printable(value: Any) -> Any:
-    """What a template prints of a value. Raises TemplateError for a value that is not a text or number."""
+    """What a template prints of a value, of a conversation its last turn. Raises TemplateError for any other list."""
+    if is_conversation(value):
+        value = value[-1]["content"]
     if value is None:
         raise TemplateError("a value that it prints is empty")
     if not isinstance(value, str | int | float | Undefined):  # {{ self }} is an object of jinja2's

@@ -72,7 +72,17 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             device()  # refuses sooner than an engine
             start(first_due(run, shard))
         runner = getattr(started[0][1], "runner", None) if started else None
-        open_run(path, config, content_hash, facts, device, inputs, plan_grows=planned_units.plan_grows, runner=runner)
+        open_run(
+            path,
+            config,
+            content_hash,
+            facts,
+            device,
+            inputs,
+            plan_grows=planned_units.plan_grows,
+            runner=runner,
+            n_left_out=config.study.n_left_out,
+        )
         answers = Answers(keeps_replies=run.plan_grows).read(path)
         plan = Plan(run, answers, shard)
         write_plan(path, plan.prompts())

@@ -458,7 +458,12 @@ class StudyCard:
         )
         further = self.evaluation.own_card.warnings(self.judges, self.every_change)
         pooled = [change for figure in self.figures for change in figure.pooled.values()]
-        return [*self.sentences["warnings"], *further, *hanging(self.evaluation, self.runs, pooled), *results.warnings]
+        return [
+            *self.sentences["warnings"],
+            *further,
+            *hanging(self.evaluation, lambda: self.evaluation.unparsed_in(self.runs), pooled),
+            *results.warnings,
+        ]
 
 
 def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> float | None:

@@ -17,11 +17,16 @@ from evenhand.config import CONFIGS
 from evenhand.data_files import rows
 from evenhand.errors import ConfigError
 from evenhand.files import write_whole
+from evenhand.templates import is_conversation
 
 STARTER, PROPOSALS = Path(__file__).with_name("starter"), Path(__file__).with_name("proposals")
 STUDY = "study.yaml"
 N_LOOKED_AT = 1000  # rows
 FEW = 6  # values of a column that names an answer
+FEWEST_WORDS = 2  # of a column's texts, on average, where it is asked about
+ANSWERS = re.compile(
+    r"answer|correct|explanation|rationale|solution|reason", re.IGNORECASE
+)  # in names: not to be shown
 # Columns as publishers call them, in lower case and without what is no letter or number, the likeliest first
 QUESTIONS = ["question", "prompt", "query", "instruction", "problem", "statement", "claim", "post", "input", "text"]
 CORRECT = ("correctanswer", "bestanswer", "rightanswer", "correct", "answer")
@@ -80,21 +85,37 @@ def main(argv: Sequence[str]) -> None:
 def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
     """A study of items as YAML, and what to look at in it. Raises ConfigError where no column can be asked about."""
     columns = columns_of([record.values for record in islice(rows(file, at), N_LOOKED_AT)])
+    conversations = {name for name, values in columns.items() if all(map(is_conversation, values))}
+    columns |= {name: [turns[-1]["content"] for turns in columns[name]] for name in conversations}
     id_ = next((name for name in columns if is_id(name, columns[name])), None)
     label = named(columns, LABELS)
     lists = [name for name, values in columns.items() if all(is_list_of_texts(value) for value in values)]
     letters = numbered(columns)
     choices = next((name for name in lists if "." not in name or not letters), letters)
-    pair = next(([a, b] for names in PAIRS for a, b in [[named(columns, [n]) for n in names]] if a and b), None)
+    prose = [name for name, values in columns.items() if is_prose(name, values)]
+    pairs = [[named(columns, [name]) for name in names] for names in PAIRS]
+    pairs += [
+        [a, b] for a in prose for b in prose if a[:-1] == b[:-1] and (a[-1] + b[-1]).lower() in ("ab", "12", "01")
+    ]
+    pair = next(([a, b] for a, b in pairs if a and b), None)
     correct, incorrect = named(columns, CORRECT), named(columns, INCORRECT)
     shown: set[str | None] = set()  # further columns that the study uses
     taken = {id_, label, correct, incorrect, *(pair or ()), *lists, *letters}
     free = {name: values for name, values in columns.items() if name not in taken}
-    question = named(free, QUESTIONS) or longest_text(free)
-    if question is None:
-        raise ConfigError(f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}")
+    question = named(free, QUESTIONS)
+    texts = [name for name in free if name != question and name in prose and name not in conversations]
+    texts += [question] if question else []  # behind the context that it is about
+    if pair and pair[0] in conversations and not texts:
+        texts = [f"{pair[0]}.0.content"]
+    if not texts:
+        raise ConfigError(
+            f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}. "
+            "docs/your-data.md says how to ask about conversations and what lies deeper"
+        )
     means = {"id": id_, "label": label}
-    slots = {"question": slot(question), "label": json.dumps(label)}
+    heads = [f"{name}: " if texts[1:] and re.fullmatch(r"[\w .-]+", name) else "" for name in texts]
+    listed = [f"{head}{slot(name)}" for head, name in zip(heads, texts, strict=True)]
+    slots = {"question": "\n\n    ".join(listed), "label": json.dumps(label)}
     if label and choices:
         kind, means["label"], shown = "choices", None, {label, *([choices] if isinstance(choices, str) else choices)}
         slots["choices"] = json.dumps(choices)
@@ -116,7 +137,7 @@ def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
         answers = ", ".join(f"{name}: {name}" for name in names)
         slots |= {"answers": answers, "one": names[0][1:-1], "listed": ", ".join(values)}
     slots["columns"] = ", ".join(f"{key}: {json.dumps(name)}" for key, name in means.items() if name)
-    used = {question, *means.values(), *shown}
+    used = {*texts, *means.values(), *shown}
     slots["unused"] = ", ".join(json.dumps(name) for name in columns if name not in used) or "none"
     source = {"file": os.path.relpath(file, folder), **({"at": at} if at else {})}
     slots["items"] = json.dumps(source, ensure_ascii=False)
@@ -191,17 +212,16 @@ def is_list_of_texts(value: Any) -> bool:
     )
 
 
-def longest_text(columns: Values) -> str | None:
-    """The column with the longest texts."""
-    lengths = {
-        name: sum(len(value) for value in values if isinstance(value, str))
-        for name, values in columns.items()
-        if is_plain(values) and all(isinstance(value, str | None) for value in values)
-    }
-    return max(lengths, key=lambda name: lengths[name], default=None)
+def is_prose(name: str, values: Sequence[Any]) -> bool:
+    """Whether a column has texts of some words that differ between rows, and does not say the answer."""
+    texts = [value for value in values if value is not None]
+    if ANSWERS.search(name) or not texts or not all(isinstance(text, str) for text in texts):
+        return False
+    n_words = sum(len(text.split()) for text in texts)
+    return n_words >= FEWEST_WORDS * len(texts) and 4 * len({*texts}) > len(texts)
 
 
 def slot(name: str) -> str:
     """A column in a template."""
-    is_name = all(map(str.isidentifier, name.split("."))) and name not in TAKEN
+    is_name = re.fullmatch(r"[^\W\d]\w*(\.([^\W\d]\w*|\d+))*", name) and name not in TAKEN
     return f"{{{{ {name} }}}}" if is_name else f"{{{{ item[{json.dumps(name)}] }}}}"

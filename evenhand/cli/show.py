@@ -74,6 +74,7 @@ def main(argv: Sequence[str]) -> None:
         say(f"=== {head}{text_note(text)} ===\n{text}\n")
         say(f"--- {', '.join(f'{name}: {value}' for name, value in factors_of(prompt).items())}")
         say(f"--- options: {' | '.join(prompt.answer_space) or 'free text'}\n")
+    say(f"{options.config}: {section.describe()}")
 
 
 def config_of(config: str, overrides: Sequence[str], datasets: Mapping[str, tuple[str, Shown]]) -> InferenceConfig:

@@ -323,7 +323,7 @@ class FramedUnit:
             return LETTERS[sum(option.text is not None for option in self.listed[:place])]
         if (name := self.named(text, self.answers)) is None:
             problem = f"its {key} is {text[:80]!r}; the answers are {', '.join(self.answers)}"
-            way_out = f"say which one is meant: framing.values: {{{text[:80]!r}: {self.answers[0]}}}"
+            way_out = f"say which one is meant: framing.values: {{{text[:80]!r}: NAME, ...}}"
             raise DataError(f"{self.row.where}: {problem}; {way_out}")
         return name
 
@@ -366,4 +366,4 @@ class FramedUnit:
     def baseline_text(self, baseline: str) -> str:
         """What a judge reads of the item in the baseline, in all its cases, without upper case and white space."""
         prompts = self.first_round.items()
-        return normalised("\n".join(p.messages[-1].content for (_, name, _), p in prompts if name == baseline))
+        return normalised("\n".join(m.content for (_, name, _), p in prompts if name == baseline for m in p.messages))

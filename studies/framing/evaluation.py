@@ -352,7 +352,7 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     if len(framings) < len(run.section.framings) - 1:
         hidden.append("some framing shares no parsed item with the baseline")
     if any(not row.high < LITTLE for row in changed):
-        hidden.append("answers change, if not in one direction")
+        hidden.append("answers change in both directions")
     placebos = [
         row for m in ("shift", "right_shift") for row in rows(m).values() if row.framing not in run.section.framings
     ]

@@ -110,11 +110,16 @@ def name_of(record: Record, key: str) -> str:
 
 
 def name_in_item(row: Row, key: str) -> str:
-    """What a column, one deeper in it, or a template says of an item. Raises DataError where it says nothing."""
+    """What a column, one deeper in it, or a template says of an item; of 0, 1, 0, which mark an option, its letter.
+
+    Raises DataError where it says nothing.
+    """
     if "{" in key:
         text = rendered(key, item_values(row.values), f"{row.where}: {key}")
     else:
         value = value_at(row.values, key, row.where)
+        if isinstance(value, list) and sorted(map(str, value)) == ["0"] * (len(value) - 1) + ["1"]:
+            value = LETTERS[value.index(1) % len(LETTERS)]
         if isinstance(value, list | dict):
             raise DataError(f"{row.where}: '{key}' must be a text or number, found {shown(value)}")
         text = str(value)

@@ -336,8 +336,11 @@ class FramingSection(StudySection):
             return readings_of(answers)
         except DataError as error:
             name = self.correct if self.correct and self.correct.isidentifier() else "COLUMN"
-            way_out = f"""say it by a letter: correct: "{{{{ 'ABCD'[{name} | int - 1] }}}}" (of numbers from 1)"""
-            raise DataError(f"{error}; {way_out}, or values: {{'1': A}}") from None
+            way_out = f"""say it by a letter: correct: "{{{{ 'ABCD'[{name} | int - 1] }}}}" (of numbers from 1), """
+            listed = self.choices if isinstance(self.choices, str) else f"[{', '.join(self.choices or ())}]"
+            text = f"{{% if text == {name} %}}{{{{ 'ABCD'[loop.index0] }}}}{{% endif %}}"
+            text = f'"{{% for text in {listed} %}}{text}{{% endfor %}}" (of texts)'
+            raise DataError(f"{error}; {way_out}{text}, or values: {{'1': A}}") from None
 
     @cached_property
     def kept(self) -> tuple[list[Row], list[str]]:
@@ -461,6 +464,11 @@ class FramingSection(StudySection):
         is_plain = texts != symbols and max(map(len, texts)) < LONGEST_TEXT
         return symbol_turn(symbols, texts if is_plain else ())
 
+    @property
+    def n_left_out(self) -> int:
+        """Those that `skip` counts; see StudySection."""
+        return len(self.kept[1])
+
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Each prompt answered by its first symbol; see StudySection."""
         return first_answers(prompts)
@@ -474,12 +482,13 @@ class FramingSection(StudySection):
         n = len(self.cases or [""]) * len(self.order_names) * len(self.texts)
         few = f" on {self.placebo_items} items of each dataset" if self.placebo_items else ""
         asked = f"{len(self.framings)} framings and {len(self.placebos)} placebos{few}"
-        left_out = self.kept[1]
-        why = "".join(f"\n  left out: {reason}" for reason in left_out[:3])
-        counted = f" ({len(left_out)} cannot be asked and are left out)" if left_out else ""
+        why = "".join(f"\n  left out: {reason}" for reason in self.kept[1][:3])
+        counted = f" ({self.n_left_out} cannot be asked and are left out)" if self.n_left_out else ""
         numbered = self.columns.id is None and all("id" not in row.values for row in self.rows)
         ids = "; their ids are the rows' numbers" if numbered else ""
-        return f"{len(self.rows)} items{counted}, {asked}: {n} prompts an item{ids}{why}"
+        ways = " or ".join(dict.fromkeys(self.readings.values()))
+        read = f"; {self.correct or 'pushed'} names an option by its {ways}" if ways else ""
+        return f"{len(self.rows)} items{counted}, {asked}: {n} prompts an item{ids}{read}{why}"
 
     def check_verdict(self, verdict: str) -> None:
         """Also a margin of other symbols than 1 and 2; see StudySection."""

@@ -14,7 +14,7 @@ from evenhand.records import Completion, Prompt
 from evenhand.study import set_hash
 from studies.framing.asking import FramedUnit
 from studies.framing.replies import choice_in
-from studies.framing.rows import Row, row_hash
+from studies.framing.rows import LETTERS, Row, row_hash
 from studies.framing.section import FramingSection
 from training.config import TrainingConfig, WritingStudy, check_split
 from training.examples import Example, Excluded, OneTokenAnswers, TrainingPrompt, sifted
@@ -32,18 +32,16 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
         section = self.section_of(config)
         for source in section.items:
             check_split(source.split, f"framing.items: {source.name}")
-        if section.choices or section.messages or section.columns.framing:
-            raise ValueError(
-                "framing: choices, messages and columns.framing are not trained on; write `answers` and `ask`"
-            )
-        if section.symbols is None and not config.examples.replies:
+        if section.symbols is None and not (section.choices or config.examples.replies):
             raise ValueError(
                 'framing.symbols: training teaches symbols of one token; write symbols, such as ["1", "2"]'
             )
         if config.prefers_one_of_two and not config.examples.replies and len(section.answer_texts) != 2:
             raise ValueError("method: its loss prefers one of two answers, and there are more; take another method")
         unlabelled = [name for name, case in (section.cases or {"": {}}).items() if "label" not in case]
-        if config.has_labels and not section.columns.label and unlabelled:
+        if config.has_labels and section.choices and not section.correct:
+            raise ValueError("framing.correct: no option is known as right; name it, or take method label_free")
+        if config.has_labels and not (section.choices or section.columns.label) and unlabelled:
             raise ValueError(
                 f"framing.cases: case '{unlabelled[0]}' has no label; give it one, name columns.label, or take method "
                 "label_free"
@@ -95,15 +93,17 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
     ) -> tuple[list[Example], list[Excluded]]:
         """The examples item by item; see StudyTraining."""
         section = self.section_of(config)
-        answers = OneTokenAnswers(tokenizer, section.symbols or (), config.examples, config.model.chat_template_args)
+        study = section.study_texts("margin", has_placebos=False)
+        symbols = section.symbols or LETTERS[: max(len(FramedUnit(row, study).answers) for row in units)]
+        answers = OneTokenAnswers(tokenizer, symbols, config.examples, config.model.chat_template_args)
         candidates = ([(answers.of(prompt), "") for prompt in self.prompts(row, config)] for row in units)
         return sifted(candidates, config.examples.max_prompt_length, as_a_whole=config.needs_whole_groups)
 
     def prompts(self, unit: Row, config: TrainingConfig) -> Iterator[TrainingPrompt]:
         """Outcomes are the answers in their order, whichever symbols stand for them; see WritingStudy."""
-        section, names = self.section_of(config), self.outcomes(config)
+        section = self.section_of(config)
         framed = FramedUnit(unit, section.study_texts("margin", has_placebos=False))
-        prompts = framed.first_round
+        names, prompts = framed.answers, framed.first_round
         for (case, framing, order), prompt in prompts.items():
             label = framed.label(case)
             yield TrainingPrompt(

@@ -1,6 +1,7 @@
 """Results of other tools become rows of verdicts as a mapping says; shipped mappings are tried on made-up records."""
 
 import csv
+import gzip
 import json
 import math
 from pathlib import Path
@@ -179,12 +180,16 @@ def test_promptfoos_prompts_are_framings_and_its_outputs_can_be_read_instead(tmp
     assert values_of(source)["prompt 1", "shift"] == 100.0
 
 
-def test_samples_of_lm_eval_without_their_results_are_scored_or_these_are_named(tmp_path):
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_samples_of_lm_eval_without_their_results_are_scored_or_these_are_named(packing, tmp_path):
     source = lm_samples(
         tmp_path / "samples_t_2026.jsonl", {"acc": 1.0}, {"acc": 0.0}, {"exact_match": 1}, {"acc": None}
     )
+    if packing:
+        plain, source = source, source.with_name(source.name + packing)
+        source.write_bytes(gzip.compress(plain.read_bytes()))
     assert [row["answer"] for row in rows_of(source, "--mapping", "lm-eval")] == ["right", "wrong", "right", None]
-    with pytest.raises(DataError, match=r"verdicts\.jsonl:1: answer is '0\.5'"):
+    with pytest.raises(DataError, match=r"samples_u_2026\.jsonl, sample 0: answer is '0\.5'"):
         rows_of(lm_samples(tmp_path / "samples_u_2026.jsonl", {"acc": 0.5}), "--mapping", "lm-eval")
     with pytest.raises(DataError, match=r"results_2026\.json, which says what its task was"):
         score_main([str(source), "--out", str(tmp_path / "out")])

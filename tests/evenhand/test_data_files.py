@@ -20,6 +20,7 @@ TEXTS = {
     "commas.csv": CSV,
     "semicolons.csv": CSV.replace("id,q", "id;q").replace("1,", "1;").replace("2,", "2;"),
     "tabs.tsv": CSV.replace("id,q", "id\tq").replace("1,", "1\t").replace("2,", "2\t"),
+    "excel.csv": "sep=;\r\n" + CSV.replace("id,q", "id;q").replace("1,", "1;").replace("2,", "2;"),
     "spaced.csv": CSV.replace("id,q", "id, q"),
     "frame.csv": ',id,q\n0,1,"is it; or, not?"\n1,2,"zwölf\nlines"\n',
     "blank.csv": "\n" + CSV.replace("\n2", "\n\n,\n2") + "\n\n",
@@ -30,6 +31,8 @@ TEXTS = {
     "array.jsonl": json.dumps(TABLE, indent=1),
     "pretty.json": "\n".join(json.dumps(row, indent=2) for row in TABLE),
     "pretty.jsonl": "\n".join(json.dumps(row, indent=2) for row in TABLE),
+    "by_columns.json": json.dumps({key: {str(i): row[key] for i, row in enumerate(TABLE)} for key in TABLE[0]}),
+    "split.json": json.dumps({"columns": [*TABLE[0]], "index": [0, 1], "data": [[*row.values()] for row in TABLE]}),
     "keyed.json": json.dumps({row["id"]: {"q": row["q"]} for row in TABLE}),
 }
 

@@ -86,8 +86,9 @@ def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_item
     assert len(prompts) == 6
     assert {prompt.factors.label for unit in prompts for prompt in unit} == labels
     asked = {"question", "Question", "prompt", "text", "a column"} & items[0].keys()
-    text = items[0][asked.pop()] if asked else items[0]["input"]
+    text = PROPOSED[name].get("shows") or (items[0][asked.pop()] if asked else items[0]["input"])
     text = text["stem"] if isinstance(text, dict) else text
     assert text in prompts[0][0].messages[-1].content
+    assert items[0].get("explanation", "run is") not in prompts[0][0].messages[-1].content
     with pytest.raises(ConfigError, match="new: is there already"):
         main(["new", "--items", name])

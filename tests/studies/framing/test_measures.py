@@ -188,6 +188,14 @@ def bent(tmp_path_factory):
         yield run_of(root, study(claims(root / "items.jsonl", 60)), planted(0, defers=0.4), patch, name="judge0")
 
 
+def test_items_that_could_not_be_asked_are_counted_in_the_answer(tmp_path, monkeypatch):
+    items = claims(tmp_path / "items.jsonl", 6)
+    items.write_text(items.read_text() + '{"id": "x", "topic": "odd", "yes": "claim"}\n')
+    run = run_of(tmp_path, study(items, skip="counted"), planted(0), monkeypatch)
+    items.unlink()
+    assert "over 6 items (1 more could not be asked)" in results_of_runs("framing", [run], OPTIONS).answer[0]
+
+
 def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
     results = results_of_runs("framing", [bent], OPTIONS)
     (table,) = [table for table in results.tables if table.name == "framings"]

@@ -64,7 +64,7 @@ def test_a_label_is_the_same_in_every_format_and_spelling(kind, values, tmp_path
 
 def test_different_words_are_never_one_label_and_the_message_names_the_key_that_helps(tmp_path):
     rows = [{"id": 1, "q": "is it?", "label": "A>B"}]
-    with pytest.raises(DataError, match=r"items.jsonl:1: its label is 'A>B'; .*framing.values: {'A>B': yes}"):
+    with pytest.raises(DataError, match=r"items.jsonl:1: its label is 'A>B'; .*framing.values: {'A>B': NAME"):
         labels_of(study(tmp_path, rows, {**YES_NO, "columns": {"label": "label"}}))
     mapped = {**YES_NO, "columns": {"label": "label"}, "values": {"A>B": "yes", "B>A": "no"}}
     assert labels_of(study(tmp_path, rows, mapped)) == ["yes"]
@@ -143,6 +143,8 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(answers, kind, tmp_path
     listed = str(OPTIONS) if kind == "csv" else OPTIONS
     rows = [{"id": str(i), "q": "Which?", "choices": listed, "answer": answer} for i, answer in enumerate(answers)]
     prompts = chosen(rows, tmp_path, kind)
+    way = {1: "index from 0", "B": "letter", "red": "text"}[answers[0]]
+    assert f"answer names an option by its {way}" in study(tmp_path, rows, CHOICES, kind).describe()
     right = {p.item_id: dict(zip(p.factors.names, p.factors.texts, strict=True))[p.factors.label] for p in prompts}
     assert right == {"0": "red", "1": "seven", "2": "dog"}
     columns = [{**row, **dict(zip("ABCD", OPTIONS, strict=True))} for row in rows]
@@ -163,6 +165,7 @@ RIGHT = {  # options and the right one of each row → the right texts
     "numbers that are texts": ([(["2", "5"], 5), (["0", "2"], 2)], "52"),
     "some texts are numbers": ([(["x y", "1"], 1), (["x y", "z"], "x y")], "1x"),
     "an empty option": ([(["a", None, "c"], 2), (["a", "b", ""], 0), (["a", None, "c"], "C")], "cac"),
+    "marks": ([(ABC, [0, 0, 1]), (ABC, [1, 0, 0])], "ca"),
     "letters and numbers": ([(ABC, "C"), (ABC, 2), (ABC, 0)], "cca"),
 }
 
@@ -188,8 +191,15 @@ def test_the_right_option_is_named_in_the_one_way_that_fits_the_whole_file(name,
 )
 def test_values_that_may_name_one_option_or_another_are_refused_and_a_map_or_template_tells(given, words, tmp_path):
     rows = [{"id": i, "q": "Which?", "choices": choices, "answer": answer} for i, (choices, answer) in enumerate(given)]
-    with pytest.raises(DataError, match=rf"{words}.*values: {{'1': A}}"):
+    with pytest.raises(DataError, match=rf"{words}.*values: {{'1': A}}") as refusal:
         chosen(rows, tmp_path, skip="counted")
+    for_text = "{% for text in choices %}{% if text == answer %}{{ 'ABCD'[loop.index0] }}{% endif %}{% endfor %}"
+    assert for_text in str(refusal.value)
+    if "text" in words:
+        named = chosen(rows, tmp_path, correct=for_text, values={"A": "A", "B": "B"})
+        assert all(
+            p.factors.texts[p.factors.names.index(p.factors.label)] == str(given[int(p.item_id)][1]) for p in named
+        )
     mapped = chosen(rows, tmp_path, values={str(answer): "AB"[i] for i, (_, answer) in enumerate(given)})
     lettered = chosen(rows, tmp_path, correct="{{ 'AB'[id | int] }}", values={"A": "A", "B": "B"})
     for prompts in (mapped, lettered):

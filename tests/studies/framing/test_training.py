@@ -40,6 +40,40 @@ def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_a
     assert {sum(example.is_anchor for example in group) for group in groups} == {2}
 
 
+OPTIONS = {"o": "{% for c in choices %}{{ c.symbol }} = {{ c.text }}, {% endfor %}"}
+ASKED = {
+    "choices": {"choices": "options", "correct": "answer", "ask": "{{ framing }} {{ id }} {{ o }}"},
+    "messages": {"messages": "turns", "columns": {"label": "right"}, "ask": "{{ framing }} {{ o }}"},
+    "rows": {"columns": {"framing": "kind", "label": "right"}, "ask": "{{ text }} {{ o }}"},
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_options_conversations_and_rows_of_framings_are_trained_on(kind, tmp_path, tokenizer):
+    rows = [
+        {"id": f"c{i}", "options": ["yes", "no", "both"][: 2 + i % 2], "answer": "ABC"[i % 2 * 2], "right": "accept"}
+        | {"turns": [{"role": "user", "content": f"claim {i}"}, {"role": "assistant", "content": "Hm."}]}
+        | {"kind": framing, "text": f"claim {i} {framing}"}
+        for i in range(12)
+        for framing in (("statement", "expert") if kind == "rows" else ("",))
+    ]
+    write_jsonl(tmp_path / "i.jsonl", rows)
+    framings = {"statement": "Said.", "expert": "A professor says so."}
+    known = {"columns": {}, "cases": {}, "placebos": [], "framings": framings, "set": OPTIONS, **ASKED[kind]}
+    known |= {"answers": {}, "symbols": None} if kind == "choices" else {}
+    config = framed(tmp_path / "i.jsonl", **known)
+    units = config.load_units()
+    TRAINING.check_test_data(units, config.study)
+    examples, _ = TRAINING.examples(units, config, tokenizer)
+    assert len(examples) == len(units) * TRAINING.n_prompts(config.study) == 4 * len(units)
+    for example in examples:
+        symbol, text = tokenizer.decode([example.choices[example.right]]), tokenizer.decode(example.prompt_ids)
+        texts = ["yes", "both"] if kind == "choices" else ["Yes"]
+        assert any(f"{symbol} = {right}" in text for right in texts)
+        assert (kind == "messages") == ("Hm." in text)
+    assert {len(example.choices) for example in examples} == ({2, 3} if kind == "choices" else {2})
+
+
 @pytest.mark.parametrize(("method", "keys", "words"), REFUSED)
 def test_a_study_that_cannot_be_trained_on_is_refused(method, keys, words, tmp_path):
     with pytest.raises(ConfigError, match=words):
