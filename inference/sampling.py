@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -72,17 +73,12 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             device()  # refuses sooner than an engine
             start(first_due(run, shard))
         runner = getattr(started[0][1], "runner", None) if started else None
-        open_run(
-            path,
-            config,
-            content_hash,
-            facts,
-            device,
-            inputs,
-            plan_grows=planned_units.plan_grows,
-            runner=runner,
-            n_left_out=config.study.n_left_out,
-        )
+        noted: dict[str, Any] = {
+            "plan_grows": planned_units.plan_grows,
+            "runner": runner,
+            "n_left_out": config.study.n_left_out,
+        }
+        open_run(path, config, content_hash, facts, device, inputs, **noted)
         answers = Answers(keeps_replies=run.plan_grows).read(path)
         plan = Plan(run, answers, shard)
         write_plan(path, plan.prompts())

@@ -35,6 +35,7 @@ LABELS = ("label", "gold", "target", "answerkey", "answeridx", *CORRECT, *PREFER
 INCORRECT = ("incorrectanswer", "bestincorrectanswer", "wronganswer", "incorrect", "wrong", "falseanswer")
 STEMS = ("response", "answer", "output", "completion", "summary", "text", "")
 PAIRS = (*((stem + a, stem + b) for stem in STEMS for a, b in ("ab", "12", "01")), ("chosen", "rejected"))
+ENDINGS = ("ab", "12", "01")  # of a pair's names, where they are alike but for these
 OPTIONS = ("", "option", "opt", "choice", "ending", "sol")  # before the number of a column with one of two options
 # Names that have a meaning in a study's templates, or in those of proposals
 TAKEN = ("first", "second", "symbol", "choices", "pushed", "item", "options", "claim", "one", "self")
@@ -93,11 +94,7 @@ def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
     letters = numbered(columns)
     choices = next((name for name in lists if "." not in name or not letters), letters)
     prose = [name for name, values in columns.items() if is_prose(name, values)]
-    pairs = [[named(columns, [name]) for name in names] for names in PAIRS]
-    pairs += [
-        [a, b] for a in prose for b in prose if a[:-1] == b[:-1] and (a[-1] + b[-1]).lower() in ("ab", "12", "01")
-    ]
-    pair = next(([a, b] for a, b in pairs if a and b), None)
+    pair = pair_in(columns, prose)
     correct, incorrect = named(columns, CORRECT), named(columns, INCORRECT)
     shown: set[str | None] = set()  # further columns that the study uses
     taken = {id_, label, correct, incorrect, *(pair or ()), *lists, *letters}
@@ -105,17 +102,12 @@ def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
     question = named(free, QUESTIONS)
     texts = [name for name in free if name != question and name in prose and name not in conversations]
     texts += [question] if question else []  # behind the context that it is about
-    if pair and pair[0] in conversations and not texts:
-        texts = [f"{pair[0]}.0.content"]
+    texts = texts or ([f"{pair[0]}.0.content"] if pair and pair[0] in conversations else [])
     if not texts:
-        raise ConfigError(
-            f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}. "
-            "docs/your-data.md says how to ask about conversations and what lies deeper"
-        )
+        says = f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}. "
+        raise ConfigError(says + "docs/your-data.md says how to ask about conversations and what lies deeper")
     means = {"id": id_, "label": label}
-    heads = [f"{name}: " if texts[1:] and re.fullmatch(r"[\w .-]+", name) else "" for name in texts]
-    listed = [f"{head}{slot(name)}" for head, name in zip(heads, texts, strict=True)]
-    slots = {"question": "\n\n    ".join(listed), "label": json.dumps(label)}
+    slots = {"question": asked(texts), "label": json.dumps(label)}
     if label and choices:
         kind, means["label"], shown = "choices", None, {label, *([choices] if isinstance(choices, str) else choices)}
         slots["choices"] = json.dumps(choices)
@@ -131,23 +123,43 @@ def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
     else:
         kind = "question"
         values = sorted({str(v).strip() for v in columns[label] if v is not None}) if label else []
-        if not 1 < len(values) <= FEW:
-            values, means["label"] = ["yes", "no"], None
-        names = [json.dumps(value) for value in values]
-        answers = ", ".join(f"{name}: {name}" for name in names)
-        slots |= {"answers": answers, "one": names[0][1:-1], "listed": ", ".join(values)}
+        means["label"] = label if (is_told := 1 < len(values) <= FEW) else None
+        slots |= answer_slots(values if is_told else ["yes", "no"])
+        slots["question"] += "\n\n    Is this correct?" * bool(re.search("statement|claim", texts[-1], re.IGNORECASE))
     slots["columns"] = ", ".join(f"{key}: {json.dumps(name)}" for key, name in means.items() if name)
     used = {*texts, *means.values(), *shown}
     slots["unused"] = ", ".join(json.dumps(name) for name in columns if name not in used) or "none"
-    source = {"file": os.path.relpath(file, folder), **({"at": at} if at else {})}
-    slots["items"] = json.dumps(source, ensure_ascii=False)
-    stem = re.sub(r"\W+", "-", file.name.partition(".")[0]) or "study"
     note = f"Columns that the study does not use: {slots['unused']}; look whether the judge needs them.\n"
-    note += (
-        "" if label else f"No column says what is right. If these are results: evenhand score {file} --mapping NAME\n"
-    )
-    text = (PROPOSALS / f"{kind}.yaml").read_text(encoding="utf-8")
-    return Template(text).substitute(slots, file=file.name, name=stem), note
+    unsaid = f"No column says what is right. If these are results: evenhand score {file} --mapping NAME\n"
+    source = {"file": os.path.relpath(file, folder)} | ({"at": at} if at else {})
+    return filled(kind, slots, file, source), note if label else note + unsaid
+
+
+def filled(kind: str, slots: Mapping[str, str], file: Path, source: Mapping[str, str]) -> str:
+    """A proposal of a kind. source: where a config finds the items."""
+    stem = re.sub(r"\W+", "-", file.name.partition(".")[0]) or "study"
+    text = Template((PROPOSALS / f"{kind}.yaml").read_text(encoding="utf-8"))
+    return text.substitute(slots, items=json.dumps(source, ensure_ascii=False), file=file.name, name=stem)
+
+
+def pair_in(columns: Mapping[str, Any], prose: Sequence[str]) -> list[str] | None:
+    """Two columns that hold responses to compare: by their names, or by texts whose names differ in their endings."""
+    pairs = [[named(columns, [name]) for name in names] for names in PAIRS]
+    pairs += [[a, b] for a in prose for b in prose if a[:-1] == b[:-1] and (a[-1] + b[-1]).lower() in ENDINGS]
+    return next(([a, b] for a, b in pairs if a and b), None)
+
+
+def asked(texts: Sequence[str]) -> str:
+    """The columns that a proposal asks about, each under its name where there are several."""
+    heads = [f"{name}: " if texts[1:] and re.fullmatch(r"[\w .-]+", name) else "" for name in texts]
+    return "\n\n    ".join(f"{head}{slot(name)}" for head, name in zip(heads, texts, strict=True))
+
+
+def answer_slots(values: Sequence[str]) -> dict[str, str]:
+    """What a proposal says of a question's answers."""
+    names = [json.dumps(value) for value in values]
+    answers = ", ".join(f"{name}: {name}" for name in names)
+    return {"answers": answers, "one": names[0][1:-1], "listed": ", ".join(values)}
 
 
 def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -35,12 +35,9 @@ def main(argv: Sequence[str]) -> None:
     parser = config_parser("show", main, f"example: {example}\ndatasets: {', '.join(datasets)}")
     parser.add_argument("--unit", help="the unit's id; the first one when left out")
     parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="FACTOR=VALUE",
+        "--only", action="append", default=[], metavar="FACTOR=VALUE",
         help="the prompts with this value of a factor, as listed below each prompt; repeat it for several",
-    )
+    )  # fmt: skip
     parser.add_argument("--model", help="whose chat template: Hub id, folder or 'embedded' (default: the config's)")
     parser.add_argument("--no-chat-template", dest="chat_template", action="store_false", help="the bare text")
     for name in (word.partition("=")[0] for word in argv):
@@ -52,7 +49,7 @@ def main(argv: Sequence[str]) -> None:
     units = config.units().units
     unit = next((unit for unit in units if options.unit in (None, unit.unit_id)), None)
     if unit is None:
-        ids = ", ".join(unit.unit_id for unit in islice(units, 3))
+        ids = ", ".join(other.unit_id for other in islice(units, 3))
         raise DataError(f"no unit '{options.unit}' in {options.config}; its ids look like {ids}")
     prompts = list(unit.next_prompts({}))
     if supposed := section.supposed_replies(prompts):

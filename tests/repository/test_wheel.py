@@ -22,6 +22,8 @@ def unpacked(tmp_path_factory):
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site-packages")
     for name in (*PACKAGES, *LINKED):
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    recorded = Path("docs", "evidence", "knowing-judge")  # where the links in inference/recorded point
+    shutil.copytree(ROOT / recorded, source / recorded)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copyfile(ROOT / name, source / name)
     build = f"from setuptools.build_meta import build_wheel; build_wheel({str(folder)!r})"
