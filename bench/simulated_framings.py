@@ -6,6 +6,7 @@ five framings (300 runs with 100 items: four minutes on one core).
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +21,23 @@ from eval.shift.answer import Answer, answer
 from studies.framing.answers import MOVED, shifts_of
 from studies.framing.grids import FIELDS, FramedRun, Grid
 from studies.framing.measures import block, shift_parts
+from studies.framing.section import FramingSection
 from studies.framing.verdict_files import section_of
 
 NAMES = ("plain", *(f"framing {i}" for i in range(5)), *(f"placebo {i}" for i in range(1, 9)))
 CASES, ORDERS, ANSWERS = ("true", "false"), ("given", "swapped"), ("accept", "reject")
 OPTIONS = Options(n_draws=300, seed=1)
-SECTION = section_of(
-    pd.DataFrame([(name, case, order) for name in NAMES for case in CASES for order in ORDERS]).set_axis(
-        ["framing", "case", "order"], axis=1
-    ),
-    ANSWERS,
-).model_copy(update={"cases": {"true": {"label": "accept"}, "false": {"label": "reject"}}})
+
+
+def section_with(names: Sequence[str], answers: tuple[str, str]) -> FramingSection:
+    """A study of true and false claims in both orders. answers: what is right of a true claim, and of a false one."""
+    asked = [(name, case, order) for name in names for case in CASES for order in ORDERS]
+    section = section_of(pd.DataFrame(asked, columns=["framing", "case", "order"]), answers)
+    labels = zip(CASES, answers, strict=True)
+    return section.model_copy(update={"cases": {case: {"label": label} for case, label in labels}})
+
+
+SECTION = section_with(NAMES, ANSWERS)
 
 
 def drawn_grid(rng: np.random.Generator, n_items: int, wording_sd: float) -> Grid:

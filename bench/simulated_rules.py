@@ -16,9 +16,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bench.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
+from bench.simulated_framings import CASES, ORDERS, section_with
 from eval.calibration import nearest_threshold, share_of
 from eval.estimates.changes import estimates_in, paired
 from eval.estimates.estimate import Drawn, Estimate, estimate
@@ -34,19 +34,13 @@ from studies.dialdefer.quantities import ACC_WORDINGS, WORDINGS, pair_of
 from studies.framing.grids import FIELDS, FramedRun, Grid
 from studies.framing.measures import EVERY, block, overall, shift_parts
 from studies.framing.thresholds import under_rules
-from studies.framing.verdict_files import section_of
 from tests.made.made_panels import margin_panel
 
 SEED, N_POPULATION = 7, 50_000  # items, of two claims in two orders each
-NAMES, CASES, ORDERS, ANSWERS = ("plain", "expert", "user"), ("true", "false"), ("given", "swapped"), ("yes", "no")
+NAMES, ANSWERS = ("plain", "expert", "user"), ("yes", "no")
 AS_ASKED = "as asked"
 OPTIONS = Options(n_draws=400, seed=1)
-SECTION = section_of(
-    pd.DataFrame([(name, case, order) for name in NAMES for case in CASES for order in ORDERS]).set_axis(
-        ["framing", "case", "order"], axis=1
-    ),
-    ANSWERS,
-).model_copy(update={"cases": {"true": {"label": "yes"}, "false": {"label": "no"}}})
+SECTION = section_with(NAMES, ANSWERS)
 
 
 @dataclass(frozen=True, kw_only=True)

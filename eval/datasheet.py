@@ -7,8 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-
 from eval.options import Options
 from eval.publishing import handed_rows, write_card
 from eval.report.tables import markdown, markdown_text
@@ -18,6 +16,7 @@ from eval.scorecard.command import load_cards
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.files import write_whole
+from evenhand.markdown import filled
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
 from evenhand.terminal import say
 
@@ -38,12 +37,11 @@ def write_datasheet(options: Options, argv: Sequence[str]) -> None:
     card = results.evaluation.card
     has_rows = card and (options.arms or card.rules(results.judges[results.base], options))
     cards = load_cards(options)[1].values() if has_rows else []
-    environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False)
-    environment.filters["text"] = lambda value: markdown_text(str(value))
-    page = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    page = filled(
+        TEMPLATE,
         judge=markdown_text(results.base),
         answer=[markdown_text(line) for line in results.answer],
-        facts=facts_of(base, study),
+        facts={name: markdown_text(str(value)) for name, value in facts_of(base, study).items() if value is not None},
         tables=[markdown(table) for table in results.shown],
         cards=[
             {
@@ -53,7 +51,7 @@ def write_datasheet(options: Options, argv: Sequence[str]) -> None:
             }
             for card in cards
         ],
-        warnings=[*results.warnings, *(warning for card in cards for warning in card.warnings)],
+        warnings=[*map(markdown_text, [*results.warnings, *(line for card in cards for line in card.warnings)])],
         words="".join(f" {shlex.quote(word)}" for word in argv),
         version=version("evenhand"),
     )

@@ -165,7 +165,7 @@ def answer_slots(values: Sequence[str]) -> dict[str, str]:
 def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Each column's cells; of one that holds objects those one level down, as ARC's question.stem."""
     columns = {name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row}
-    for name, cells in [*columns.items()]:  # one level down, as ARC's question.stem
+    for name, cells in [*columns.items()]:
         objects = [cell for cell in cells if isinstance(cell, dict) and not is_list_of_texts(cell)]
         if len(objects) == len(cells):
             columns |= {f"{name}.{key}": [cell.get(key) for cell in objects] for key in objects[0]}
