@@ -11,8 +11,8 @@ ask() { evenhand sample $here/gate.yaml model.name="$MODEL" name="writing-$1" "$
 runs=("$(ask json-numbers)")
 runs+=("$(ask json-words "${words[@]}" \
   'framing.set.how="Reply in JSON: {\"reasoning\": \"two short sentences\", \"answer\": \"correct or incorrect\"}"')")
-runs+=("$(ask prose-numbers sampling.structured=null \
+runs+=("$(ask prose-numbers sampling.structured=none \
   "framing.set.how=\"${numbers//$'\n'/\\n}Give your reason in two short sentences. Then end with the line: Final answer: 1 or 2\"")")
-runs+=("$(ask prose-words sampling.structured=null "${words[@]}" \
+runs+=("$(ask prose-words sampling.structured=none "${words[@]}" \
   'framing.set.how="Give your reason in two short sentences. Then end with the line: Final answer: correct or incorrect"')")
 for run in "${runs[@]}"; do evenhand score "$run" --all; done
