@@ -192,9 +192,7 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
         os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
-    if (
-        not visible_gpus()
-    ):  # a busy laptop takes longer than vLLM's 5 minutes for a step, and 10 to start
+    if not visible_gpus():  # a busy laptop takes longer than vLLM's 5 minutes for a step, and 10 to start
         os.environ.setdefault("VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS", "3600")
         os.environ.setdefault("VLLM_ENGINE_READY_TIMEOUT_S", "3600")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
