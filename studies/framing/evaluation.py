@@ -215,8 +215,8 @@ def main_rows(results: Results, measure: str) -> pd.DataFrame:
 
 
 def value_words(run: FramedRun) -> str:
-    """What the level of a framing is called: the first answer's share, or a score."""
-    return "mean score" if run.section.scale else f"{run.answers[0]} %"
+    """What the level of a framing is called: the share of the first answer, which may be called "right", or a score."""
+    return "mean score" if run.section.scale else f"answers {run.answers[0]} %"
 
 
 def digits_of(run: FramedRun) -> int:
@@ -237,9 +237,7 @@ def framings_table(results: Results) -> TableSpec:
     units = "clusters" if any(map(is_clustered, results.judges.values())) else "items"
     texts = {"level": value_words(first), "d": digits_of(first), "units": units}
     columns = yaml_tables(FILE)["framings"]["columns"].items()
-    in_words: dict[str, list[str]] = {}  # an answer may be called "right", and its share comes first
-    for head, (field, form) in columns:
-        in_words.setdefault(head.format(**texts), [field, form.format(**texts)])
+    in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
     return table_from(FILE, "framings", frame, columns=in_words)
 
 
