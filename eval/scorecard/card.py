@@ -16,7 +16,7 @@ from eval.estimates.resampling import ALPHA, holm
 from eval.estimates.seeds import change_over_seeds, lead_groups, lead_over_seeds, over_seeds, p_over_seeds, surely
 from eval.evaluation import CardFigure, Evaluation
 from eval.options import Options
-from eval.report.tables import TABLES, TableSpec, number, sentences, signed, significance, table_from
+from eval.report.tables import TABLES, TableSpec, legend, number, sentences, signed, significance, table_from
 from eval.results import Results, hanging
 from eval.scorecard.arms import BASE, CALIBRATED, FREE, PATCH, TRAINED, CardArm, other_checkpoint
 
@@ -57,9 +57,12 @@ class PooledFigure:
             line["chance"] = figure.shown(fmean(chances)) if is_raised and chances else None
             if change := self.pooled.get(arm):
                 before = change.before.value
-                line |= {"seeds": len(seeds), **ends_of("change", change.change), "p_holm": change.p_holm}
+                ends = ends_of("squares" if figure.is_square else "change", change.change)
+                line |= {"seeds": len(seeds), **ends, "p_holm": change.p_holm}
                 line |= {"of": None if before == self.base.value else figure.shown(before)}
-                line |= {"significance": significance(change.direction)}
+                words = significance(change.direction)
+                better_or_worse = {"lower": "better", "higher": "worse"} if figure.is_square else {}
+                line |= {"significance": better_or_worse.get(words, words)}
                 if len(seeds) > 1:
                     line["of_seeds"] = " ".join(number(figure.shown(seed.value), figure.digits) for seed in seeds)
             lines.append(line)
@@ -67,8 +70,9 @@ class PooledFigure:
         return pd.DataFrame(lines).drop(columns=[] if is_pooled else "seeds")
 
     def table(self, first: Sequence[str] = ()) -> TableSpec:
-        """A line an arm, for the console; first: arms that stand above the others."""
+        """A line an arm, for the console; first: arms that stand above the others. Squares have no change of theirs."""
         lines = self.lines().sort_values("arm", key=lambda arms: ~arms.isin(first), kind="stable")
+        lines = lines.drop(columns=["squares"], errors="ignore")
         keys = {"name": self.figure.name, "title": self.figure.words}
         return table_from(TABLES, "scorecard", lines, digits=self.figure.digits, **keys)
 
@@ -192,7 +196,8 @@ class StudyCard:
         lines = pd.concat([pooled.lines() for pooled in self.figures], ignore_index=True)
         arms, columns = lines[["arm"]].drop_duplicates(), dict[str, Any]({"arm": ("arm", "")})
         for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
-            names = ["value", "change_low", "change_high"]
+            change = "squares" if figure.is_square else "change"
+            names = ["value", f"{change}_low", f"{change}_high"]
             of_arms = lines[lines["name"] == figure.name].set_index("arm")[names].add_prefix(f"{figure.name}_")
             arms = arms.join(of_arms, on="arm")
             value, *interval = of_arms.columns
@@ -231,6 +236,7 @@ class StudyCard:
             "heading": f"Which arm straightens the judge? ({self.study})",
             "answer": self.sentences["ranking"],
             "warnings": self.warnings,
+            "legend": self.legend(self.sentences["ranking"]),
             "figures": drawn,
             "reading": self.sentences["reading"],
             "method": self.sentences["method"],
@@ -254,8 +260,13 @@ class StudyCard:
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
             "differing": differing(self.differences, is_serious=True),
             "base_unranked": self.unranked.get(BASE),
+            "base_run": self.arms[0].path,
         }
         return sentences(WORDS, {**facts, **self.ranking})
+
+    def legend(self, texts: Sequence[str]) -> str:
+        """What the terms in some texts mean."""
+        return legend(texts, self.sentences["legend"])
 
     @cached_property
     def ranking(self) -> dict[str, Any]:
@@ -357,11 +368,8 @@ class StudyCard:
         changes = {row: self.changes_between(self.best_free, row) for row in trained}
         for figure in self.contrasted:
             for line in self.contrasts(figure, {self.best_free: changes}):
-                end = line["lead"].high if figure.name == self.lowest else line["lead"].low
-                is_beyond = end is not None and (end < 0 if figure.name == self.lowest else end > 0)
-                is_rejected = line["by_interval"] or (line["p"] is not None and line["p"] < ALPHA)
-                is_better = is_beyond and is_rejected and not line["lead"].hangs
-                is_worse = not is_beyond and line["lead"].excludes(0)
+                better, value = -1 if figure.name == self.lowest else 1, line["lead"].value or 0.0
+                is_better, is_worse = line["way"] == better, line["lead"].excludes(0) and value * better < 0
                 added.setdefault(line["arm"], []).append({**line, "is_better": is_better, "is_worse": is_worse})
         return added
 
@@ -394,7 +402,7 @@ class StudyCard:
             return f"its change of {words} is unknown"
         if is_kept(worst, self.margin, is_either_way=not self.is_right_known):
             return ""
-        return f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
+        return f"{words} {signed(over_seeds(seeds).value)}, and {signed(worst)} is not excluded"
 
     def against_lines(self) -> Iterator[dict[str, Any]]:
         """By how much arms lie above those of --reference in each main figure."""
@@ -427,7 +435,11 @@ class StudyCard:
             for arm, of_pair in leads.items():
                 lead = lead_over_seeds([[change.change for change in row] for row in of_pair])
                 line = {"arm": arm, "reference": reference_arm, "figure": figure.words, "is_square": figure.is_square}
+                pooled = next(pooled for pooled in self.figures if pooled.figure.name == figure.name)
+                line["levels"] = [figure.shown(pooled.levels(name)[0].value) for name in (reference_arm, arm)]
                 by_interval = arm in p and all(change.by_interval for row in of_pair for change in row)
+                is_rejected = (by_interval or adjusted_p.get(arm, 1.0) < ALPHA) and lead.excludes(0) and not lead.hangs
+                line["way"] = 0 if not is_rejected else 1 if (lead.value or 0.0) > 0 else -1
                 yield {**line, "lead": lead, "p": adjusted_p.get(arm), "by_interval": by_interval}
 
     @cached_property

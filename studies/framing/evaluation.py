@@ -15,13 +15,12 @@ from eval.estimates.changes import Change, family, scores_frame
 from eval.estimates.resampling import FloatArray, holm
 from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles, from_blocks, observed_changes
 from eval.options import Options
-from eval.report.tables import TableSpec, table_from, yaml_tables
-from eval.results import Results, changes_table
+from eval.report.tables import TableSpec, legend, table_from, yaml_tables
+from eval.results import Results, by_change, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
 from eval.shift.agreement import MEASURES, risk_plots
 from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, Answer, answer, in_one_family, with_floors
-from evenhand.completions import rendered_prompts
 from evenhand.config import parse_config
 from evenhand.errors import EvenhandError
 from evenhand.records import plain
@@ -34,6 +33,7 @@ from studies.framing.replies import TIE
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, under_rules, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
+from studies.prompt_texts import prompt_texts
 
 MANY_UNPARSED = 10.0  # percent of replies that name no answer, from which on figures say more about format
 SATURATED = 95.0  # percent of one answer
@@ -43,7 +43,8 @@ FILE = Path(__file__).with_name("tables.yaml")
 FIELDS = ["value", "low", "high", "n_units"]
 MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts stand in one table
 OVER_FRAMINGS, ON_LEVEL = ("mean_square_shift", "mean_abs_shift", "right"), ("value", "right")  # on a scorecard
-COMPARED = ("shift", "net_shift", "soft_shift", "right", "mean_abs_shift")  # printed; files have every change
+SHIFTS = ("shift", "net_shift", "soft_shift", "mean_abs_shift")
+COMPARED = (*SHIFTS, "right")  # printed; files have every change
 
 
 def framed_run(run: FinishedRun) -> FramedRun:
@@ -78,7 +79,7 @@ def tables_of(results: Results) -> list[TableSpec]:
     asked = next(iter(results.judges.values())).section.framings
     is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
     main, note = changes[is_main & (changes["group"] == ALL)], yaml_tables(FILE)["notes"]["changes"]
-    return [*tables, changes_table(results, main, note=note)]
+    return [*tables, changes_table(results, main, fair_at_0=SHIFTS, note=note)]
 
 
 def plots_of(results: Results) -> list[Any]:
@@ -99,7 +100,24 @@ def facts(results: Results) -> dict[str, Any]:
     answers = in_one_family({name: of["answer"] for name, of in judges.items()})
     judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
-    return {"of": judges, "everything": ALL, "every": EVERY, "many_unparsed": MANY_UNPARSED, **limits}
+    asked = {"everything": ALL, "every": EVERY, "many_unparsed": MANY_UNPARSED}
+    return {"of": judges, "moved": moved_in(results), **asked, **limits}
+
+
+def moved_in(results: Results) -> dict[str, dict[str, list[Any]]]:
+    """Each judge after the base → in which way → the shifts, or what is right, that changed significantly, by size."""
+    asked = next(iter(results.judges.values())).section.framings
+    moved: dict[str, dict[str, list[Any]]] = {name: {} for name in [*results.judges][1:] if results.is_before_after}
+    of_all = results.changes[results.changes["group"] == ALL] if len(results.changes) else results.changes
+    for row in by_change(changes_table(results, of_all)).frame.itertuples():
+        ways = {
+            "shift": f"shifts {'nearer to' if abs(row.after) < abs(row.before) else 'further from'} 0",
+            "right": f"right {'more' if row.change > 0 else 'less'} often",
+        }
+        is_main = row.framing in (asked if row.measure == "shift" else [EVERY])
+        if is_main and row.measure in ways and row.direction in (-1, 1):
+            moved[row.second].setdefault(ways[row.measure], []).append(row)
+    return moved
 
 
 def answers_of(results: Results) -> dict[str, Answer]:
@@ -238,7 +256,8 @@ def framings_table(results: Results) -> TableSpec:
     texts = {"level": value_words(first), "d": digits_of(first), "units": units}
     columns = yaml_tables(FILE)["framings"]["columns"].items()
     in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
-    return table_from(FILE, "framings", frame, columns=in_words)
+    note = f"{legend(in_words, results.sentences['legend'])} {yaml_tables(FILE)['framings']['note']}"
+    return table_from(FILE, "framings", frame, columns=in_words, note=note)
 
 
 def agreement_table(results: Results) -> TableSpec:
@@ -353,7 +372,10 @@ def shows_texts(run: FramedRun) -> bool:
 
 
 def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
-    """(dataset, item) → column → text, read again from the items; empty where they are gone or have changed."""
+    """(dataset, item) → column → text, read again from the items; empty where they are gone or have changed.
+
+    First, for the list: what prompts show, and of that no dates and numbers.
+    """
     try:
         if not shows_texts(run) or run.section.units(run.verdict).content_hash != run.provenance.get("item_set_hash"):
             return {}
@@ -361,8 +383,13 @@ def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
     except EvenhandError:
         return {}
     no_texts = (run.section.columns.id or "id", run.section.columns.group, "dataset")
-    texts = [(row, {k: v for k, v in row.values.items() if isinstance(v, str) and k not in no_texts}) for row in rows]
-    return {(row.dataset, row.item_id): columns for row, columns in texts}
+    shown = run.section.names_of_columns
+    texts = {}
+    for row in rows:
+        columns = [(k, v) for k, v in row.values.items() if isinstance(v, str) and k not in no_texts]
+        columns.sort(key=lambda c: (sum(map(str.isalpha, c[1])) <= sum(map(str.isdigit, c[1])), c[0] not in shown))
+        texts[row.dataset, row.item_id] = dict(columns)
+    return texts
 
 
 def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
@@ -371,7 +398,7 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
 
     for name, run in runs.items():
         is_open = shows_texts(run)
-        read = rendered_prompts(run.path, run.replies) if is_open else {}
+        read = prompt_texts(run, run.replies.keys()) if is_open else {}
         values: dict[Any, float] = dict(zip(run.answers, run.values, strict=True))
         baseline: dict[tuple[Any, ...], str | None] = {}
         rows = [(dict(prompt.factors), prompt) for prompt in run.plan]

@@ -119,7 +119,7 @@ def test_an_arm_that_may_have_lost_more_than_the_margin_is_not_ranked(tmp_path, 
     rows = scored(base, *(f"{arm}={path}" for arm, path in named))
     text = printed(capsys)
     assert rows["mute"]["not_ranked"] == "12% of its replies in c2_incorrect are unparsed"
-    for why in ("dull (accuracy +0.5, perhaps -4.0)", "noisy (accuracy -9.7, perhaps -26.4)"):
+    for why in ("dull (accuracy +0.5, and -4.0 is not excluded)", "noisy (accuracy -9.7, and -26.4 is not excluded)"):
         assert why in text
     assert re.search(r"Recommendation: strict. .* strict, 5.0 \(.*\); accuracy 86.2 \(\+13.8 \[.*\]\)\.", text)
     assert "above 50%, that of guessing: guess 50.0%" in text
@@ -150,7 +150,7 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(tmp_pa
         ]
     }
     scored(run(tmp_path, "wider", arms["before"], HUNDRED, **wider), named[1])
-    assert "Not ranked: blind (accuracy over orders and prompt variants -12.0, perhaps -" in printed(capsys)
+    assert "Not ranked: blind (accuracy over orders and prompt variants -12.0, and -" in printed(capsys)
     rows = scored(base.partition("=")[2], *named, "--margin", 10)
     assert [rows[name]["not_ranked"] for name in ("mute", "number")] == [
         "25% of its replies in c2_incorrect, no_first are unparsed",
@@ -160,7 +160,7 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(tmp_pa
     text = printed(capsys)
     assert "Recommendation: good. Lowest |d| of the arms that keep accuracy over orders and prompt variants" in text
     assert ": good, 35.0 (" in text
-    assert "Not ranked: blind (accuracy over orders and prompt variants -12.0, perhaps -" in text
+    assert "Not ranked: blind (accuracy over orders and prompt variants -12.0, and -" in text
 
 
 def test_the_card_is_a_page_and_the_terminal_says_what_to_take(tmp_path, capsys):
