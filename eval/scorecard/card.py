@@ -402,7 +402,7 @@ class StudyCard:
             return f"its change of {words} is unknown"
         if is_kept(worst, self.margin, is_either_way=not self.is_right_known):
             return ""
-        return f"{words} {signed(over_seeds(seeds).value)}, and {signed(worst)} is not excluded"
+        return f"{words} changes by {signed(over_seeds(seeds).value)}, and {signed(worst)} cannot be excluded"
 
     def against_lines(self) -> Iterator[dict[str, Any]]:
         """By how much arms lie above those of --reference in each main figure."""

@@ -71,6 +71,13 @@ def test_the_baseline_is_the_one_that_is_named_and_else_the_first_rows(tmp_path)
         load_answers([placebos, path], FramingOptions(baseline="placebo 1"))
 
 
+@pytest.mark.parametrize(("second", "n_doubts"), [("yes", 1), ("no", 0)])
+def test_a_file_in_which_one_answer_is_always_right_is_doubted(second, n_doubts, tmp_path):
+    rows = [{**row, "label": ("yes", second)[i // 2]} for i, row in enumerate(asked("yes|no", *["yes"] * 4))]
+    (run,) = load_answers([write(tmp_path / "v.csv", rows)])[0].values()
+    assert sum("'yes' is right everywhere" in doubt for doubt in run.doubts) == n_doubts
+
+
 @pytest.mark.parametrize("name", ["right", "Correct", "accuracy", "consistent", "yes"])
 def test_what_is_right_stands_in_a_column_of_its_own_whatever_the_first_answer_is_called(name, tmp_path):
     given = [name, "other", name, name, "other", "other"]
