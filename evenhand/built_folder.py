@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evenhand.errors import DataError
-from evenhand.files import LOCK_FILE, locked, read_jsonl, sha256_of, write_json, write_jsonl, write_whole
+from evenhand.files import read_jsonl, sha256_of, write_json, write_jsonl, write_whole
+from evenhand.lease import LOCK_FILE, locked
 from evenhand.provenance import code_state
 from evenhand.run_directory import read_json
 from evenhand.sources.fetching import RECORDED, SourceFile

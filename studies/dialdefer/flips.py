@@ -16,7 +16,7 @@ from eval.runs import judge_names
 from evenhand.built_folder import check_buildable
 from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
-from evenhand.files import locked
+from evenhand.lease import locked
 from evenhand.terminal import command_parser, say
 from studies.dialdefer import measures, panels
 from studies.dialdefer.records import Condition, Factors, Item

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.files import locked
+from evenhand.lease import locked
 from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
 from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
 
