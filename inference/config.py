@@ -20,8 +20,7 @@ from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
 from evenhand.study import StudyRun, Units
-from inference.patch import PatchConfig, patched_units
-from inference.self_reading import self_read_units
+from inference.patch import PatchConfig, overlaid_units
 
 COLDEST = 0.01  # vLLM takes a lower temperature for this one
 SECRET_NAME = re.compile(  # of a field of a request, or a part of an address
@@ -215,8 +214,7 @@ class InferenceConfig(StudyRun):
 
     def units(self) -> Units:
         """What is asked about, patched, and whether the judge reads its replies itself; see StudySection.units."""
-        units = patched_units(self.study, self.verdict, self.patch)
-        return self_read_units(units, self.study.symbol_question) if self.self_read else units
+        return overlaid_units(self.study, self.verdict, self.patch, self_read=self.self_read)
 
     @field_validator("engine", mode="before")
     @classmethod
