@@ -169,7 +169,7 @@ def write_fits(
     say(f"written: {file}; `evenhand scorecard {test.path} ... --calibrated {file}` scores it")
 
 
-def read_fits(file: Path, run: str) -> tuple[list[Fit], str]:
+def read_fits(file: Path, run: str) -> tuple[Sequence[Fit], str]:
     """The thresholds of a file for a run, and what to say of them.
 
     Raises DataError for a malformed file, and when they were made for another run: that no item was fitted on and is

@@ -386,7 +386,7 @@ class StudyCard:
         return f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
 
     @cached_property
-    def against(self) -> dict[str, Changes]:
+    def against(self) -> Mapping[str, Changes]:
         """Row of --reference → changes to the other arms' rows. Raises DataError where no row is called so."""
         references, judges = self.options.references, self.judges
         names = list(dict.fromkeys(name for arm in self.arms[1:] for name in (arm.arm, arm.name)))
