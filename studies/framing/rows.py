@@ -159,7 +159,7 @@ LETTERED = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*(.*\S.*)", re.DOTALL)
 
 
 def options_of(row: Row, choices: str | Sequence[str]) -> list[Option]:
-    """An item's options: a list, an object's values, or some columns. Letters that all texts say themselves, A, B, C in
+    """An item's options: a list, a line each, an object's values, or some columns. Letters that all texts say themselves, A, B, C in
     their order, are labels, since options change places. Raises DataError."""
     pairs: list[tuple[tuple[str, ...], Any]]
     if not isinstance(choices, str):
@@ -167,6 +167,8 @@ def options_of(row: Row, choices: str | Sequence[str]) -> list[Option]:
         pairs = [((name, name[n:]) if name[n:].isalpha() else (name,), row.values.get(name)) for name in choices]
     else:
         value = value_at(row.values, choices, row.where)
+        if isinstance(value, str) and "\n" in value.strip():
+            value = [line for line in value.splitlines() if line.strip()]
         if isinstance(value, dict) and isinstance(value.get("text"), list):
             labels = value.get("label") or [None] * len(value["text"])
             value = [{"label": label, "text": text} for label, text in zip(labels, value["text"], strict=False)]
