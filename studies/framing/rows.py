@@ -159,8 +159,11 @@ LETTERED = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*(.*\S.*)", re.DOTALL)
 
 
 def options_of(row: Row, choices: str | Sequence[str]) -> list[Option]:
-    """An item's options: a list, lines, an object's values, or some columns. Letters that all texts say themselves, A, B, C in
-    their order, are labels, since options change places. Raises DataError."""
+    """An item's options: a list, lines, an object's values, or some columns.
+
+    Letters that all texts say themselves, A, B, C in their order, are labels, since options change places. Raises
+    DataError.
+    """
     pairs: list[tuple[tuple[str, ...], Any]]
     if not isinstance(choices, str):
         n = len(os.path.commonprefix([*choices]))  # option_a is called "a", too; option1 may be number 0 or 1

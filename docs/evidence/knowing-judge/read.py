@@ -84,7 +84,9 @@ def majority(base: str, arms: Sequence[str]) -> None:
         f"majority of {right.shape[1] * right.shape[3]} askings": ((share > 0.5) + 0.5 * (share == 0.5)).mean(axis=1),
         "bare statement, both orders": (read(base).right[:, 0] > 0).mean(axis=1),
     }
-    names = {Path(arm).name.rpartition("-seed")[0]: None for arm in arms}
+    by_name = dict[str, list[str]]()
+    for arm in arms:
+        by_name.setdefault(Path(arm).name.rpartition("-seed")[0], []).append(arm)
     for free, of_item in frees.items():
         print(f"{free}: right {100 * of_item.mean():.1f} %")
         for name in names:
