@@ -89,10 +89,8 @@ def majority(base: str, arms: Sequence[str]) -> None:
         by_name.setdefault(Path(arm).name.rpartition("-seed")[0], []).append(arm)
     for free, of_item in frees.items():
         print(f"{free}: right {100 * of_item.mean():.1f} %")
-        for name in names:
-            seeds = [
-                is_right(arm)[0].mean(axis=(1, 2, 3)) for arm in arms if name == Path(arm).name.rpartition("-seed")[0]
-            ]
+        for name, of_name in by_name.items():
+            seeds = [is_right(arm)[0].mean(axis=(1, 2, 3)) for arm in of_name]
             less = pd.Series(100 * (np.mean(seeds, axis=0) - of_item)).groupby(twins).mean().to_numpy()
             print(f"  {name} less it: {with_interval(less, 1)}")
 
