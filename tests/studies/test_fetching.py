@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.lease import locked
-from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
+from studies.fetching import Origin, SourceFile, fetch, source_files
 from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
 
 AGE = b"".join(b'{"line": %d}\n' % k for k in range(30_000))  # 400 kB: more than sockets hold in one piece
