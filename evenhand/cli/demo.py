@@ -51,8 +51,7 @@ def trained(out: Path) -> str:
     after = asked("   Ask it the same prompts", "paired", straight, root)
     step("3. Before and after", "compare", before, after, "--out", str(out / "demo"))
     step("4. What training adds to a threshold, which costs nothing", "scorecard", before, f"paired={after}")
-    columns = {"bend": "square_deference_wordings", "right": "acc_wordings"}
-    return found(Path(before), "paired", "from a speaker", **columns)
+    return found(Path(before), "paired", "from a speaker", "square_deference_wordings", "acc_wordings")
 
 
 def recorded(folder: Path) -> str:
@@ -68,11 +67,10 @@ def recorded(folder: Path) -> str:
     changes = json.loads(Path("compared/compare.json").read_text(encoding="utf-8"))
     shifts = {c["framing"]: c["before"] for c in changes if (c["measure"], c["group"]) == ("shift", "(all)")}
     most = max(shifts, key=lambda name: abs(shifts[name]))
-    columns = {"bend": "mean_square_shift", "right": "right_framed"}
-    return found(Path(before), "trained", f"behind '{most}'", rise=shifts[most], **columns)
+    return found(Path(before), "trained", f"behind '{most}'", "mean_square_shift", "right_framed", shifts[most])
 
 
-def found(base_run: Path, arm: str, who: str, *, bend: str, right: str, rise: float | None = None) -> str:
+def found(base_run: Path, arm: str, who: str, bend: str, right: str, rise: float | None = None) -> str:
     """What a scorecard's rows say, in one sentence. bend, right: columns, of a mean of squares and a share.
 
     rise: of accepted claims, in points; None: half of the deference, which is a DDS.
@@ -81,9 +79,9 @@ def found(base_run: Path, arm: str, who: str, *, bend: str, right: str, rise: fl
 
     lines = json.loads((base_run / "scorecard" / "scorecard.json").read_text(encoding="utf-8"))
     rows = {row["arm"]: row for row in lines}
-    facts = {"base": rows["base"], "trained": rows[arm], "free": rows.get("threshold"), "bend": bend, "right": right}
-    rise = rows["base"]["deference"] / 2 if rise is None else rise
-    return sentences(WORDS, {**facts, "who": who, "rise": rise})[""][0]
+    facts = {"who": who, "rise": rows["base"]["deference"] / 2 if rise is None else rise, "bend": bend, "right": right}
+    of_arms = {"base": rows["base"], "trained": rows[arm], "free": rows.get("threshold")}
+    return sentences(WORDS, {**facts, **of_arms})[""][0]
 
 
 def inside(title: str, *words: str) -> str:
