@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Change, Score, adjusted, changes_frame, scores_frame
@@ -281,17 +280,11 @@ def by_change(table: TableSpec) -> TableSpec:
 
 
 def changes_table(
-    results: Results,
-    frame: pd.DataFrame | None = None,
-    *,
-    digits: int = 1,
-    always: Sequence[str] = (),
-    fair_at_0: Sequence[str] = (),
-    **keys: Any,
+    results: Results, frame: pd.DataFrame | None = None, *, digits: int = 1, always: Sequence[str] = (), **keys: Any
 ) -> TableSpec:
     """Every change as a line; p is adjusted over the runs (Holm). frame: some of the long frame of changes.
 
-    Of the setting it shows what varies, and the columns in `always`. fair_at_0: measures that are to be near 0.
+    Of the setting it shows what varies, and the columns in `always`.
     """
     words = results.evaluation.measure_words or {}
     frame = results.changes if frame is None else frame
@@ -299,9 +292,6 @@ def changes_table(
         words=[words.get(measure, measure) for measure in frame["measure"]],
         significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],
     )
-    is_way = frame["measure"].isin(fair_at_0) & frame["direction"].isin([-1, 1])
-    ways = np.where(frame["after"].abs() < frame["before"].abs(), "nearer 0", "further from 0")
-    frame["significance"] = np.where(is_way, ways, frame["significance"])
     names = [*dict.fromkeys(name for row in results.change_rows for name in row.setting), "dataset"]
     shown, form = {*varying(frame, names), *always}, f".{digits}f"
     columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in names if name in shown}}

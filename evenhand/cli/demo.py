@@ -7,9 +7,10 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 from evenhand.cli.command import entry_of
 from evenhand.errors import EvenhandError
@@ -51,7 +52,7 @@ def trained(out: Path) -> str:
     after = asked("   Ask it the same prompts", "paired", straight, root)
     step("3. Before and after", "compare", before, after, "--out", str(out / "demo"))
     step("4. What training adds to a threshold, which costs nothing", "scorecard", before, f"paired={after}")
-    return found(Path(before), "paired", "from a speaker", "square_deference_wordings", "acc_wordings")
+    return found(Path(before), "paired", "square_deference_wordings", "acc_wordings")
 
 
 def recorded(folder: Path) -> str:
@@ -65,23 +66,22 @@ def recorded(folder: Path) -> str:
     inside("3. Does it bend, and what has training changed?", "compare", before, after, "--out", "compared")
     inside("4. What training adds to the best that costs nothing", "scorecard", before, f"trained={after}")
     changes = json.loads(Path("compared/compare.json").read_text(encoding="utf-8"))
-    shifts = {c["framing"]: c["before"] for c in changes if (c["measure"], c["group"]) == ("shift", "(all)")}
-    most = max(shifts, key=lambda name: abs(shifts[name]))
-    return found(Path(before), "trained", f"behind '{most}'", "mean_square_shift", "right_framed", shifts[most])
+    shifts = (change for change in changes if (change["measure"], change["group"]) == ("shift", "(all)"))
+    most = max(shifts, key=lambda change: abs(change["before"]))
+    return found(Path(before), "trained", "mean_square_shift", "right_framed", most)
 
 
-def found(base_run: Path, arm: str, who: str, bend: str, right: str, rise: float | None = None) -> str:
+def found(base_run: Path, arm: str, bend: str, right: str, most: Mapping[str, Any] | None = None) -> str:
     """What a scorecard's rows say, in one sentence. bend, right: columns, of a mean of squares and a share.
 
-    rise: of accepted claims, in points; None: half of the deference, which is a DDS.
+    most: the largest shift of accepted claims; None: half of the deference, which is a DDS.
     """
     from eval.report.tables import sentences
 
     lines = json.loads((base_run / "scorecard" / "scorecard.json").read_text(encoding="utf-8"))
     rows = {row["arm"]: row for row in lines}
-    facts = {"who": who, "rise": rows["base"]["deference"] / 2 if rise is None else rise, "bend": bend, "right": right}
-    of_arms = {"base": rows["base"], "trained": rows[arm], "free": rows.get("threshold")}
-    return sentences(WORDS, {**facts, **of_arms})[""][0]
+    arms = {"base": rows["base"], "trained": rows[arm], "free": rows.get("threshold")}
+    return sentences(WORDS, {**arms, "bend": bend, "right": right, "most": most})[""][0]
 
 
 def inside(title: str, *words: str) -> str:

@@ -43,8 +43,7 @@ FILE = Path(__file__).with_name("tables.yaml")
 FIELDS = ["value", "low", "high", "n_units"]
 MOST_MAIN = 3  # framings whose changes a scorecard prints; of more their shifts stand in one table
 OVER_FRAMINGS, ON_LEVEL = ("mean_square_shift", "mean_abs_shift", "right"), ("value", "right")  # on a scorecard
-SHIFTS = ("shift", "net_shift", "soft_shift", "mean_abs_shift")
-COMPARED = (*SHIFTS, "right")  # printed; files have every change
+COMPARED = ("shift", "net_shift", "soft_shift", "right", "mean_abs_shift")  # printed; files have every change
 
 
 def framed_run(run: FinishedRun) -> FramedRun:
@@ -79,7 +78,7 @@ def tables_of(results: Results) -> list[TableSpec]:
     asked = next(iter(results.judges.values())).section.framings
     is_main = changes["measure"].isin(COMPARED) & changes["framing"].isin([*asked, EVERY])
     main, note = changes[is_main & (changes["group"] == ALL)], yaml_tables(FILE)["notes"]["changes"]
-    return [*tables, changes_table(results, main, fair_at_0=SHIFTS, note=note)]
+    return [*tables, changes_table(results, main, note=note)]
 
 
 def plots_of(results: Results) -> list[Any]:
@@ -108,15 +107,13 @@ def moved_in(results: Results) -> dict[str, dict[str, list[Any]]]:
     """Each judge after the base → in which way → the shifts, or what is right, that changed significantly, by size."""
     asked = next(iter(results.judges.values())).section.framings
     moved: dict[str, dict[str, list[Any]]] = {name: {} for name in [*results.judges][1:] if results.is_before_after}
-    of_all = results.changes[results.changes["group"] == ALL] if len(results.changes) else results.changes
-    for row in by_change(changes_table(results, of_all)).frame.itertuples():
-        ways = {
-            "shift": f"shifts {'nearer to' if abs(row.after) < abs(row.before) else 'further from'} 0",
-            "right": f"right {'more' if row.change > 0 else 'less'} often",
-        }
-        is_main = row.framing in (asked if row.measure == "shift" else [EVERY])
-        if is_main and row.measure in ways and row.direction in (-1, 1):
-            moved[row.second].setdefault(ways[row.measure], []).append(row)
+    shown = {"shift": asked, "right": [EVERY]}
+    for row in by_change(changes_table(results)).frame.itertuples():
+        if row.direction in (-1, 1) and row.group == ALL and row.framing in shown.get(row.measure, ()):
+            way = f"right {'more' if row.change > 0 else 'less'} often"
+            if row.measure == "shift":
+                way = f"shifts {'nearer to' if abs(row.after) < abs(row.before) else 'further from'} 0"
+            moved[row.second].setdefault(way, []).append(row)
     return moved
 
 
