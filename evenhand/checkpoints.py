@@ -196,6 +196,11 @@ def adapter_folder(run: Path) -> Path:
     return folder
 
 
+def adapter_rank(run: Path) -> int:
+    """The rank of a finished training run's adapter. Raises ModelError where there is none."""
+    return int(read_json(adapter_folder(run) / ADAPTER_FILE)["r"])
+
+
 def check_no_adapter(folder: Path) -> None:
     """Raises ModelError where an adapter lies in a folder, beside weights too: transformers would add it, vLLM not."""
     if (folder / ADAPTER_FILE).is_file():

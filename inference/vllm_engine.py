@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
-from evenhand.checkpoints import ADAPTER_FILE, adapter_folder, load_tokenizer, resolve
+from evenhand.checkpoints import adapter_folder, adapter_rank, load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
 from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.machine import WITHOUT_TRITON, kernel_tools_lacking, vllm_reads_tokens
@@ -45,7 +45,7 @@ class VllmEngine:
         if config.reads_tokens and not vllm_reads_tokens():
             what = "self_read" if config.self_read else f"verdict {config.verdict}"
             raise ConfigError(f"{what}: {NOT_BY_TOKEN}; {BY_TRANSFORMERS}")
-        self.numbers = count()
+        self.numbers, self.adapter_ids = count(), count(1)
         device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
         check_runs(folder, config.model.adapter)
@@ -53,12 +53,9 @@ class VllmEngine:
         options: dict[str, Any] = {}
         self.adapter: dict[str, Any] = {}  # of a request
         if config.model.adapter:
-            from vllm.lora.request import LoRARequest
-
-            adapter = adapter_folder(config.model.adapter)
-            r = read_json(adapter / ADAPTER_FILE)["r"]
+            self.use_adapter(config.model.adapter)
+            r = adapter_rank(config.model.adapter)
             options |= {"enable_lora": True, "max_lora_rank": next(rank for rank in LORA_RANKS if rank >= r)}
-            self.adapter = {"lora_request": LoRARequest("adapter", 1, str(adapter))}
         if config.verdict in BY_TOKEN:
             # CUDA graphs are for decoding, and nothing is decoded: capturing them would cost time and memory.
             options["compilation_config"] = {"cudagraph_mode": "NONE"}
@@ -75,6 +72,12 @@ class VllmEngine:
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(prompts), None)
         self.llm = start(folder, self.settings, config.sampling.seed, **options)
+
+    def use_adapter(self, run: Path) -> None:
+        """Answer with a training run's adapter, in the place of the one there is."""
+        from vllm.lora.request import LoRARequest
+
+        self.adapter = {"lora_request": LoRARequest(run.name, next(self.adapter_ids), str(adapter_folder(run)))}
 
     def __enter__(self) -> Self:
         return self
