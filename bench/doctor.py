@@ -1,6 +1,6 @@
-"""Does a job end as `evenhand doctor` says? Configs, good and broken, of tiny models: doctor's word, then the job itself.
+"""Does a job end as `evenhand doctor` says? Good and broken configs of tiny models: doctor's word, then the job itself.
 
-`python -m bench.doctor [PART OF A NAME ...]` prints a line for each; some five minutes on a CPU for all. Exit code 1
+`python -m bench.doctor [PART OF A NAME ...]` prints a line for each; ten minutes on two busy cores for all. Exit code 1
 where doctor calls wrong what then runs, or the other way round, or names another cause.
 """
 
@@ -54,6 +54,7 @@ class Case:
     words: Sequence[str]
     lacking: Sequence[str] = field(default=())  # packages that are not installed
     is_good: bool | None = None  # by what we know; None: to be found out
+    cause: str = ""  # a word of both, where doctor and job put it in sentences of their own
 
 
 def edited(file: str, **changes: Any) -> Callable[[Path], None]:
@@ -138,6 +139,7 @@ DAMAGES: Mapping[str, Callable[[Path], object]] = {
     "template raises": templated(RAISING),
     "template is no Jinja": templated("{% for m in %}"),
     "template of no answer": templated("the same for all"),
+    "template of one turn": templated("{% if messages|length > 1 %}{{ raise_exception('one turn') }}{% endif %}x"),
     "template opens a thought": templated(THINKING.replace("enable_thinking is false", "false")),
     "two tokens an answer": bytes_alone,
     "window of 64": edited("config.json", max_position_embeddings=64),
@@ -164,24 +166,30 @@ class Models:
         return folder
 
 
+def last_of(words: Sequence[str]) -> list[str]:
+    """The last word of each key."""
+    return [*{word.partition("=")[0]: word for word in words}.values()]
+
+
 def cases(models: Models, root: Path) -> Iterator[Case]:
     """All of them; what a later one needs of an earlier is made where it stands."""
 
+    def placed(name: str, model: object) -> list[str]:
+        return [f"model.name={model}", f"run.root={root / re.sub(chr(92) + 'W', '-', name)}"]
+
     def sampling(name: str, model: object, *words: str, config: str = "pocket-demo", **more: Any) -> Case:
-        few = [FEW] if config.startswith("pocket") else []
-        placed = [f"model.name={model}", f"run.root={root / 'runs'}", PLAIN, *few]
-        return Case(name, "sample", [str(ROOT / "configs/inference" / f"{config}.yaml"), *placed, *words], **more)
+        return Case(name, "sample", [config, *last_of([*placed(name, model), PLAIN, FEW, *words])], **more)
 
     def training(name: str, model: object, *words: str, method: str = "sft", job: str = "train", **more: Any) -> Case:
-        config = str(ROOT / "configs/training" / f"pocket-{method}.yaml")
-        where = [f"model.name={model}", f"run.root={root / re.sub(chr(92) + 'W', '-', name)}"]
-        return Case(name, job, [config, *where, *TRAINED, *words], **more)
+        return Case(name, job, [f"pocket-{method}", *last_of([*placed(name, model), *TRAINED, *words])], **more)
 
     llama = models.good()
     for family in FAMILIES:
         off = [OFF] if family == "qwen3" else []
         yield sampling(f"{family}, margins", models.good(family), *off, is_good=True)
-    yield sampling("qwen3 thinks, a written verdict", models.good("qwen3"), *SHORT, "patch={thinking: true}", is_good=True)
+    yield sampling(
+        "qwen3 thinks, a written verdict", models.good("qwen3"), *SHORT, "patch={thinking: true}", is_good=True
+    )
     yield sampling("qwen3 thinks, a margin", models.good("qwen3"), is_good=False)
     yield sampling("written verdicts", llama, *SHORT, is_good=True)
     yield sampling("the judge reads itself", llama, *SHORT, "self_read=true", is_good=True)
@@ -191,10 +199,12 @@ def cases(models: Models, root: Path) -> Iterator[Case]:
     yield sampling("in fp16 on a CPU", llama, "engine.dtype=float16")
     yield sampling("a patch with a system message", llama, "patch={system: Judge the statement.}", is_good=True)
     for damage in DAMAGES:
-        yield sampling(damage, models.damaged(damage))
-    yield sampling("no chat template, bare text", models.damaged("no chat template"), "chat_template=false", is_good=True)
+        yield sampling(damage, models.damaged(damage), cause="of 64 tokens|window 64|AWQ")
+    yield sampling(
+        "no chat template, bare text", models.damaged("no chat template"), "chat_template=false", is_good=True
+    )
     yield sampling("two tokens an answer, written", models.damaged("two tokens an answer"), *SHORT)
-    yield sampling("window of 64, written", models.damaged("window of 64"), *SHORT, is_good=False)
+    yield sampling("window of 64, written", models.damaged("window of 64"), *SHORT, is_good=False, cause="window|of 64")
     yield sampling("no such folder", root / "nowhere", is_good=False)
     yield sampling("a file as model", llama / "config.json", is_good=False)
     yield sampling("a Hub model that is not here", "nobody/nothing", is_good=False)
@@ -215,22 +225,17 @@ def cases(models: Models, root: Path) -> Iterator[Case]:
     yield sampling("an unknown key", llama, "engine.dtpye=float32", is_good=False)
     for number, text in enumerate(('{"id": "a"}\n', "not json\n", "")):
         (root / f"items{number}.jsonl").write_text(text)
-        yield sampling(f"a bad item file, {number}", llama, f"dialdefer.benchmarks=[{{file: {root}/items{number}.jsonl}}]")
-    narrator = str(ROOT / "configs/narrator/pocket-exact.yaml")
-    placed = [f"run.root={root / 'runs'}", PLAIN, "narrator.corpus.n_conversations=2"]
-    for family in ("llama", "spaced"):
-        yield Case(f"options, {family}", "sample", [narrator, f"model.name={models.good(family)}", *placed], is_good=True)
-    yield Case(
-        "options, qwen3 thinks", "sample", [narrator, f"model.name={models.good('qwen3')}", *placed], is_good=False
-    )
-    framing = [str(ROOT / "configs/framing/speakers.yaml"), f"run.root={root / 'runs'}", PLAIN, "framing.items.n_items=2"]
-    yield Case("a framing study", "sample", [*framing, f"model.name={llama}"], is_good=True)
-    yield Case(
-        "a framing with a template that raises", "sample", [*framing, f"model.name={models.damaged('template raises')}"]
-    )
-    refuses = models.damaged("no chat template", "qwen3")
-    (refuses / "chat_template.jinja").write_text("{% if messages|length > 1 %}{{ raise_exception('one turn') }}{% endif %}x")
-    yield Case("a follow-up that the template refuses", "sample", [*framing, f"model.name={refuses}"])
+        yield sampling(
+            f"a bad item file, {number}", llama, f"dialdefer.benchmarks=[{{file: {root}/items{number}.jsonl}}]"
+        )
+    for family in ("llama", "spaced", "qwen3"):
+        model, is_good = models.good(family), family != "qwen3"
+        words = [*placed(f"options {family}", model), PLAIN, "narrator.corpus.n_conversations=2"]
+        yield Case(f"options, {family}", "sample", ["narrator/pocket-exact", *words], is_good=is_good)
+    refuses = models.damaged("template of one turn")
+    for name, model in (("a framing", llama), ("a framing, one turn alone", refuses)):
+        words = [*placed(name, model), PLAIN, "framing.items.n_items=2"]
+        yield Case(name, "sample", ["framing/speakers", *words], is_good=model == llama)
     yield sampling("vLLM", llama, VLLM % "", is_good=True)
     yield sampling("vLLM, further arguments of ours", llama, VLLM % ", extra: {model: x}", is_good=False)
     yield sampling("vLLM, further arguments of nobody", llama, VLLM % ", extra: {nosuch: 1}", is_good=False)
@@ -250,7 +255,9 @@ def cases(models: Models, root: Path) -> Iterator[Case]:
         off = ["model.chat_template_args={enable_thinking: false}"] if family == "qwen3" else []
         yield training(f"{family}, {method}", models.good(family), *off, method=method, job="merge", is_good=True)
     for family in ("gemma3", "llama"):
-        yield training(f"{family}, the head too", models.good(family), "lora.target_modules=[q_proj, lm_head]", job="merge")
+        yield training(
+            f"{family}, the head too", models.good(family), "lora.target_modules=[q_proj, lm_head]", job="merge"
+        )
     yield training("[self_attn]", llama, "lora.target_modules=[self_attn]", is_good=False)
     yield training("[all-linear]", llama, "lora.target_modules=[all-linear]", is_good=False)
     yield training("the embedding alone", llama, "lora.target_modules=[embed_tokens]", job="merge")
@@ -269,15 +276,21 @@ def cases(models: Models, root: Path) -> Iterator[Case]:
     yield training("batch of three", llama, "optimiser.per_device_batch_size=3", is_good=False)
     yield training("replies that are not there", llama, method="bct", is_good=False)
     yield training("no PEFT", llama, lacking=["peft"], is_good=False)
-    yield training("no bitsandbytes", llama, lacking=["bitsandbytes"], is_good=False)
+    yield training("no bitsandbytes", llama, lacking=["bitsandbytes"], is_good=False, cause="bitsandbytes")
     yield training("no bitsandbytes, unquantised", llama, UNQUANTISED, lacking=["bitsandbytes"])
     for damage in (
         *("weights cut off", "a weight missing", "no chat template", "template raises", "two tokens an answer"),
-        *("tokenizer damaged", "quantised by AWQ", "unknown quantisation", "adapter beside config.json", "a shard missing"),
+        *(
+            "tokenizer damaged",
+            "quantised by AWQ",
+            "unknown quantisation",
+            "adapter beside config.json",
+            "a shard missing",
+        ),
         *("config.json torn", "template opens a thought", "heads that do not divide", "template of no answer"),
         "window of 64",
     ):
-        yield training(f"{damage}, trained", models.damaged(damage))
+        yield training(f"{damage}, trained", models.damaged(damage), cause="(?i)awq")
     runs = sorted((root / "llama--paired").glob("training/*")) or sorted((root / "unquantised").glob("training/*"))
     yield from () if not runs else with_adapters(runs[0], sampling, training, models)
 
@@ -307,7 +320,7 @@ def doctors_word(case: Case) -> list[str]:
     """What it calls wrong."""
     try:
         return [check.says for check in examined(case.words, None).checks if check.state == "wrong"]
-    except Exception:
+    except Exception:  # noqa: BLE001  # whatever it is, that is what doctor ends with
         return [traceback.format_exc(limit=-3)]
 
 
@@ -327,7 +340,7 @@ def outcome(case: Case) -> str:
                 merge(run, onto, n_prompts=4, min_agreement=0)
     except EvenhandError as error:
         return str(error)
-    except Exception:
+    except Exception:  # noqa: BLE001
         return traceback.format_exc(limit=-3)
     return ""
 
@@ -350,22 +363,23 @@ def elsewhere(case: Case, root: Path) -> tuple[list[str], str]:
         if not any(name == lacking or name.startswith(f"{lacking}_") for lacking in case.lacking):
             (links / path.name).is_symlink() or (links / path.name).symlink_to(path)
     code = (
-        "import json, sys; from bench.doctor import *; from evenhand.terminal import run_main\n"
-        "name, job, words = json.loads(sys.argv[1]); case = Case(name, job, words)\n"
-        "said = doctors_word(case); print(json.dumps(['@', said])); sys.stdout.flush()\n"
-        "from evenhand.cli.command import entry_of\n"
-        "sys.exit(run_main(entry_of(job), words))"
+        "import sys; from evenhand.cli.command import entry_of; from evenhand.terminal import run_main\n"
+        "job, *words = sys.argv[1:]\n"
+        "run_main(entry_of('doctor'), words)\n"
+        "print('@', file=sys.stderr, flush=True); sys.exit(run_main(entry_of(job), words))"
     )
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{links}"}
-    words = [sys.executable, "-S", "-c", code, json.dumps([case.name, case.job, [*case.words]])]
+    words = [sys.executable, "-S", "-c", code, case.job, *case.words]
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
-    said = [json.loads(line)[1] for line in done.stdout.splitlines() if line.startswith('["@"')]
-    error = "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1].removeprefix("error: ")
-    return (said[0] if said else [done.stderr[-600:]]), error
+    word, error = (text.strip() for text in done.stderr.split("@\n"))
+    said = [line for line in done.stdout.splitlines() if "✗" in line] or word.splitlines()[-1:]
+    return said, error.splitlines()[-1] if done.returncode else ""
 
 
-def is_same_cause(said: Sequence[str], error: str) -> bool:
-    """Whether one of doctor's sentences is the job's, or most of it."""
+def is_same_cause(said: Sequence[str], error: str, cause: str) -> bool:
+    """Whether one of doctor's sentences is the job's, or most of it, or both have the word of the cause."""
+    if cause and all(re.search(cause, text) for text in (error, " ".join(said))):
+        return True
     texts = [re.sub(r"\W+", " ", text) for text in (error, *said)]
     match = (SequenceMatcher(None, texts[0], text, autojunk=False).find_longest_match().size for text in texts[1:])
     return any(size >= 0.5 * min(len(texts[0]), len(text)) for size, text in zip(match, texts[1:], strict=True))
@@ -383,9 +397,18 @@ def main(parts: Sequence[str]) -> int:
             with written_to(root / "log"):
                 said, error = elsewhere(case, root) if case.lacking else (doctors_word(case), outcome(case))
             is_surprise = case.is_good is not None and case.is_good == bool(error)
-            state = "differs" if bool(said) != bool(error) else "other cause" if error and not is_same_cause(said, error) else "agrees"
+            state = (
+                "differs"
+                if bool(said) != bool(error)
+                else "other cause"
+                if error and not is_same_cause(said, error, case.cause)
+                else "agrees"
+            )
             n_all, n_differ = n_all + 1, n_differ + (state != "agrees")
-            print(f"{state:12}{'runs' if not error else 'fails':6}{case.job:7}{case.name}{' (!)' if is_surprise else ''}", flush=True)
+            print(
+                f"{state:12}{'runs' if not error else 'fails':6}{case.job:7}{case.name}{' (!)' if is_surprise else ''}",
+                flush=True,
+            )
             if state != "agrees" or is_surprise or os.environ.get("VERBOSE"):
                 for text in said:
                     print(f"    doctor: {' '.join(text.split())[:500]}")

@@ -4,6 +4,7 @@ Half a model never passes. The hash covers every file that can change an answer.
 """
 
 import hashlib
+import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -253,9 +254,14 @@ def load_tokenizer(folder: Path) -> Any:
 
     try:
         # False, not None: transformers would ask, and `yes y |` would run a checkpoint's own Python.
-        return Tokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = Tokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # of a damaged file anything: KeyError, TypeError, and from Rust a plain Exception
         raise ModelError(f"{folder}: its tokenizer cannot be loaded ({one_line(error)}); {ANEW}") from error
+    described = read_json(folder / "config.json")
+    n_rows = described.get("text_config", described).get("vocab_size", math.inf)
+    if tokenizer.vocab_size > n_rows:  # without added tokens, which a prompt need not hold
+        raise ModelError(f"{folder}: its tokenizer has {tokenizer.vocab_size} tokens, its model {n_rows}; {ANEW}")
+    return tokenizer
 
 
 def load_model(folder: Path, **arguments: Any) -> Any:

@@ -267,7 +267,7 @@ class InferenceConfig(StudyRun):
         thinking = self.patch and self.patch.thinking
         is_free_text = verdict == "answer" and not self.study.has_schemas
         is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
-        row_tokens = getattr(engine, "row_tokens", 0)
+        row_tokens, is_plain = getattr(engine, "row_tokens", 0), isinstance(engine, TransformersConfig)
         return [
             (row_tokens > 0 and not exact, "is written: engine.row_tokens is for margin and options, leave it out"),
             (exact and sampling.n > 1, "reads exact probabilities, one reading is all: set sampling.n to 1"),
@@ -296,6 +296,16 @@ class InferenceConfig(StudyRun):
                 "has no chat template, which is what switches thinking: leave patch.thinking out",
             ),
             (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
+            (
+                is_plain and self.is_structured,
+                "is held to no schema by transformers: take engine.kind vllm or openai, or set sampling.structured "
+                "to none",
+            ),
+            (
+                is_plain and sampling.repetition_penalty != 1 and engine.batch_size > 1,
+                "with sampling.repetition_penalty would count padding: set engine.batch_size to 1, or engine.kind to "
+                "vllm",
+            ),
         ]
 
 

@@ -14,7 +14,7 @@ import torch
 
 from evenhand.checkpoints import adapter_folder, load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ModelError
 from evenhand.float32 import float32_head, use_onednn
 from evenhand.generation import generated, pad_left, stop_ids
 from evenhand.records import Completion, Prompt, digest
@@ -30,12 +30,6 @@ class TransformersEngine:
 
     def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, TransformersConfig)
-        if config.is_structured:
-            raise ConfigError("sampling.structured is 'json': take engine.kind vllm or openai, or set it to none")
-        if config.sampling.repetition_penalty != 1 and config.engine.batch_size > 1:
-            raise ConfigError(
-                "sampling.repetition_penalty would count padding: set engine.batch_size=1, or engine.kind=vllm"
-            )
         self.config, self.expected = config, prompts
         self.batch_size, self.row_tokens = config.engine.batch_size, config.engine.row_tokens
         self.dtype = getattr(torch, config.engine.dtype)

@@ -189,8 +189,11 @@ def with_float32_head(hf_config: Any) -> Any:
     return hf_config
 
 
-def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
-    """A running vllm.LLM, `options` passed on to it. Raises ModelError with the advice that fits if it cannot start."""
+def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = False, **options: Any) -> Any:
+    """A running vllm.LLM, `options` passed on to it; is_trial: only the config that it would run by.
+
+    Raises ModelError with the advice that fits if it cannot start.
+    """
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
         os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
@@ -202,7 +205,7 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     if settings.deterministic:
         os.environ["VLLM_BATCH_INVARIANT"] = "1"
     from safetensors import SafetensorError
-    from vllm import LLM
+    from vllm import LLM, EngineArgs
 
     optional = {name: getattr(settings, name) for name in ("max_model_len", "max_num_seqs", "block_size")}
     arguments = {
@@ -224,7 +227,8 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     if taken := sorted(settings.extra.keys() & {*arguments, *VllmConfig.model_fields}):
         raise ConfigError(f"engine.extra: {', '.join(taken)} is set by Evenhand or a key of its own; leave it out")
     try:
-        return LLM(**arguments, **settings.extra)
+        arguments |= settings.extra
+        return EngineArgs(**arguments).create_engine_config() if is_trial else LLM(**arguments)
     except (RuntimeError, ValueError, TypeError, OSError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:400]
         if visible_gpus() and (lacking := kernel_tools_lacking()):

@@ -7,7 +7,7 @@ from evenhand.cli.doctor.checks import Examined, printed, unknown, wrong
 from evenhand.cli.doctor.machine import machine_checks
 from evenhand.config import by_config, config_tree
 from evenhand.errors import EvenhandError
-from evenhand.terminal import command_parser, say
+from evenhand.terminal import command_parser, not_installed, say
 
 
 def main(argv: Sequence[str]) -> None:
@@ -47,3 +47,5 @@ def examined(words: Sequence[str], named_gpu: str | None) -> Examined:
         return examine(words, named_gpu)
     except EvenhandError as error:
         return Examined(kind="", checks=[wrong("config", str(error))])
+    except ModuleNotFoundError as error:
+        return Examined(kind="", checks=[wrong("package", not_installed(error))])

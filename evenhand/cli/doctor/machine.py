@@ -74,9 +74,9 @@ def kernel_check() -> Check | None:
 def room_check(subject: str, folder: Path, needed: float = 0.0) -> Check:
     """Whether a folder can be written to and its disk has so many bytes left. Quotas are not seen."""
     absolute = folder.expanduser().absolute()
-    there = next(path for path in (absolute, *absolute.parents) if path.is_dir())
+    there = next(path for path in (absolute, *absolute.parents) if path.exists())
     free = shutil.disk_usage(there).free
-    if not os.access(there, os.W_OK):
+    if not (there.is_dir() and os.access(there, os.W_OK)):
         return wrong(subject, f"{folder}: may not be written to", f"set {subject} to another folder")
     says = f"{folder}, {free / GIB:.0f} GiB free{f', {needed / GIB:.1f} GiB needed' if needed else ''}"
     if free < needed:

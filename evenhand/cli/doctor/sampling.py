@@ -1,7 +1,9 @@
 """`evenhand doctor` on configs of sampling: prompts, context window, memory and time."""
 
 import random
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -12,10 +14,11 @@ from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, ti
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.cli.doctor.model_size import ModelSize
-from evenhand.errors import ConfigError, DataError, EvenhandError, ModelError
-from evenhand.machine import vllm_reads_tokens
+from evenhand.completions import answer_doubts, answer_probability
+from evenhand.errors import DataError, EvenhandError, ModelError
+from evenhand.machine import torch_cuda_build, vllm_reads_tokens
 from evenhand.provenance import package_versions
-from evenhand.records import Prompt
+from evenhand.records import Completion, Prompt
 from inference.config import (
     InferenceConfig,
     OpenAIConfig,
@@ -28,20 +31,22 @@ from inference.encoding import Encoder
 from inference.openai_engine import NotReached, OpenAIEngine
 from inference.recorded_engine import RecordedEngine
 from inference.schedule import first_prompts, prompts_of
-from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN, check_runs
+from inference.transformers_engine import TransformersEngine
+from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN, check_runs, start
 
 LocalEngine = VllmConfig | TransformersConfig
 
 N_COUNTED = 200  # prompts whose tokens are counted, and as many of the longest texts for the context window
 FEW_TOKENS, PATIENCE_S = 16, 20.0  # of a server's one answer, and for it
 BESIDE_WEIGHTS_GIB = 3.0  # on a GPU: CUDA's context and graphs, activations of the largest batch
+ASKED_GIB = 2.0  # weights in float32 of a model that is asked here: seconds on a laptop
 PROCESS_GIB = 1.5  # on a CPU: Python, torch and vLLM
 
 
 def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     """What can be known of a config before it runs. Raises ConfigError for an invalid one."""
     config = load_sampling_config(words)
-    prompts, data_check = planned(config)
+    prompts, further, data_check = planned(config)
     checks = [room_check("run.root", config.run.root), data_check]
     engine = config.engine
     if isinstance(engine, OpenAIConfig):
@@ -56,6 +61,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     if model.tokenizer is not None:
         try:
             count = count_tokens(prompts or first_prompts(config.on_own_items()), config, model.tokenizer)
+            deque(Encoder(model.tokenizer, config).encode(further), maxlen=0)
         except ModelError as error:
             checks.append(wrong("prompt", str(error)))
         except DataError:  # the study has no items but its user's, and `data` says what is wrong with them
@@ -66,6 +72,8 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
             checks.append(ok("prompt", says))
             counted = count if prompts else None
             checks.append(window_check(config, model, counted))
+    if prompts and config.verdict in BY_TOKEN and not any(check.state == "wrong" for check in checks):
+        checks += answer_checks(config, model, prompts[0])
     if model.size:
         device = device_for(dtype_of(engine), named_gpu)
         checks.append(engine_memory(engine, model.size, device))
@@ -73,18 +81,33 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     return Examined(kind="sampling", checks=checks)
 
 
-def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
-    """Every prompt of a run, none where the data are not there."""
+def planned(config: InferenceConfig) -> tuple[list[Prompt], Sequence[Prompt], Check]:
+    """Every prompt of a run, none where the data are not there; and what its first unit asks behind made replies."""
+    further: Sequence[Prompt] = ()
     try:
         units = config.units()
         prompts = list(prompts_of(units, config.sampling))
+        if units.plan_grows:
+            first = units.units[0]
+            replies = {prompt.prompt_hash: made_replies(prompt, config) for prompt in first.next_prompts({})}
+            further = first.next_prompts(replies)
     except EvenhandError as error:
-        return [], wrong("data", str(error))
+        return [], (), wrong("data", str(error))
     datasets = list(dict.fromkeys(prompt.dataset for prompt in prompts))
     says = f"{', '.join(datasets)}: {len(prompts):,} prompts"
     if units.plan_grows:
         says += " at first, and more that depend on the replies: no estimate here holds those"
-    return prompts, ok("data", says)
+    return prompts, further, ok("data", says)
+
+
+def made_replies(prompt: Prompt, config: InferenceConfig) -> list[Completion]:
+    """Replies as an engine might give them: the first answer."""
+    answers = prompt.answer_space or ("1", "2")
+    logprobs = dict.fromkeys(answers, -1.0)
+    reply = Completion(
+        prompt_hash=prompt.prompt_hash, sample_index=0, text=answers[0], finish_reason="stop", answer_logprobs=logprobs
+    )
+    return [replace(reply, sample_index=index) for index in range(config.sampling.n_for(prompt))]
 
 
 def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
@@ -132,9 +155,22 @@ def engine_check(engine: LocalEngine, verdict: str, model: FoundModel, adapter: 
     try:
         if model.folder:
             check_runs(model.folder, adapter)
-    except ConfigError as error:
+            if not model.is_wrong and (usable_gpus() or torch_cuda_build() is None):
+                start(model.folder, engine, 0, is_trial=True)
+    except EvenhandError as error:
         return wrong("engine", str(error))
     return ok("engine", installed)
+
+
+def answer_checks(config: InferenceConfig, model: FoundModel, prompt: Prompt) -> Iterator[Check]:
+    """How likely the answers to one prompt are together, by a model that is small enough to be asked here."""
+    if model.folder and model.size and model.size.weight_bytes("float32") <= ASKED_GIB * GIB:
+        since, plain = time.monotonic(), TransformersConfig(kind="transformers")
+        with TransformersEngine(config.model_copy(update={"engine": plain}), [prompt]) as engine:
+            (reply,) = engine.generate([prompt])
+        seconds = time.monotonic() - since
+        says = f"together {answer_probability(reply):.2g} likely behind one prompt, asked in {seconds:.0f} s"
+        yield ok("answers", " ".join([says, *answer_doubts([reply], config.verdict)]))
 
 
 def dtype_of(engine: LocalEngine) -> str:
