@@ -245,10 +245,12 @@ def cases(models: Models, root: Path) -> Iterator[Case]:
     long = (VLLM % "").replace("max_model_len: 1024", "max_model_len: 4096")
     yield sampling("vLLM, a window over the model's", llama, long, is_good=False)
     tight = (VLLM % "").replace("max_model_len: 1024", "max_model_len: 64")
-    yield sampling("vLLM, a small window", llama, tight, is_good=False)
-    yield sampling("vLLM, weights cut off", models.damaged("weights cut off"), VLLM % "", is_good=False)
+    yield sampling("vLLM, a small window", llama, tight, is_good=False, cause="of 64 tokens|window 64")
+    yield sampling(
+        "vLLM, weights cut off", models.damaged("weights cut off"), VLLM % "", is_good=False, cause="metadata"
+    )
     yield sampling("vLLM, unknown quantisation", models.damaged("unknown quantisation"), VLLM % "")
-    yield sampling("vLLM, a weight missing", models.damaged("a weight missing"), VLLM % "")
+    yield sampling("vLLM, a weight missing", models.damaged("a weight missing"), VLLM % "", cause="norm.weight")
     yield sampling("vLLM is not installed", llama, VLLM % "", lacking=["vllm"], is_good=False)
     yield sampling("transformers is not installed", llama, lacking=["transformers"], is_good=False)
     for method, family in zip(("sft", "dpo", "paired") * 3, FAMILIES, strict=False):
@@ -362,18 +364,17 @@ def elsewhere(case: Case, root: Path) -> tuple[list[str], str]:
         name = re.split(r"[-.]", path.name)[0].lower()
         if not any(name == lacking or name.startswith(f"{lacking}_") for lacking in case.lacking):
             (links / path.name).is_symlink() or (links / path.name).symlink_to(path)
-    code = (
-        "import sys; from evenhand.cli.command import entry_of; from evenhand.terminal import run_main\n"
-        "job, *words = sys.argv[1:]\n"
-        "run_main(entry_of('doctor'), words)\n"
-        "print('@', file=sys.stderr, flush=True); sys.exit(run_main(entry_of(job), words))"
-    )
+    code = "import sys; from evenhand.cli.command import entry_of; from evenhand.terminal import run_main\n"
+    code += "sys.exit(run_main(entry_of(sys.argv[1]), sys.argv[2:]))"
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{links}"}
-    words = [sys.executable, "-S", "-c", code, case.job, *case.words]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True)
-    word, error = (text.strip() for text in done.stderr.split("@\n"))
-    said = [line for line in done.stdout.splitlines() if "✗" in line] or word.splitlines()[-1:]
-    return said, error.splitlines()[-1] if done.returncode else ""
+    word, job = (
+        subprocess.run(
+            [sys.executable, "-S", "-c", code, verb, *case.words], env=environment, capture_output=True, text=True
+        )
+        for verb in ("doctor", case.job)
+    )
+    said = [line for line in word.stdout.splitlines() if "✗" in line] or word.stderr.splitlines()[-1:]
+    return said if word.returncode else [], job.stderr.splitlines()[-1] if job.returncode else ""
 
 
 def is_same_cause(said: Sequence[str], error: str, cause: str) -> bool:

@@ -1,8 +1,8 @@
 """Tiny models of every family through `accelerate launch` (SFT, DPO, paired), merge, and vLLM against transformers.
 
 `python -m bench.families [FAMILY ...]` prints, for each family and method, how well the merged checkpoint agrees with
-base + adapter, and by how much margins of vLLM and transformers differ (at most, in nats, over 16 prompts). On a CPU vLLM
-runs no Gemma-3 with its image encoder. Some 20 minutes on two busy cores. Exit code 1 where a figure is over 1e-4.
+base + adapter, and by how much margins of vLLM and transformers differ (at most, in nats, of 16 prompts). On a CPU vLLM
+runs no Gemma-3 with its image encoder. Some 30 minutes on two busy cores. Exit code 1 where a figure is over 1e-4.
 """
 
 import os

@@ -48,7 +48,7 @@ class VllmEngine:
         self.numbers, self.adapter_ids = count(), count(1)
         device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
-        check_runs(folder, config.model.adapter)
+        check_runs(folder, self.settings, config.model.adapter)
         self.encoder = Encoder(load_tokenizer(folder), config)
         options: dict[str, Any] = {}
         self.adapter: dict[str, Any] = {}  # of a request
@@ -166,9 +166,12 @@ class VllmEngine:
         )
 
 
-def check_runs(folder: Path, adapter: Path | None) -> None:
-    """Raises ConfigError where vLLM's class for a checkpoint would not import, and for an adapter on a CPU."""
-    if adapter and not visible_gpus():
+def check_runs(folder: Path, settings: VllmConfig, adapter: Path | None) -> None:
+    """Raises ConfigError for more GPUs than there are, an adapter on a CPU, or a class of vLLM's that cannot import."""
+    n_wanted, n_here = settings.tensor_parallel_size, len(visible_gpus())
+    if n_wanted > max(n_here, 1):
+        raise ConfigError(f"engine.tensor_parallel_size is {n_wanted}, and GPUs here are {n_here} (SAMPLE_GPUS)")
+    if adapter and not n_here:
         raise ConfigError(
             f"model.adapter: vLLM crawls with adapters on a CPU; {WITHOUT_VLLM}, or `evenhand merge {adapter}`"
         )

@@ -146,19 +146,16 @@ def engine_check(engine: LocalEngine, verdict: str, model: FoundModel, adapter: 
         return wrong("engine", "vLLM is not installed", fix)
     if verdict in (*BY_TOKEN, "self_read") and not vllm_reads_tokens():
         return wrong("engine", f"{installed}, and verdict is {verdict}: {NOT_BY_TOKEN}", BY_TRANSFORMERS)
-    n_here, n_wanted = len(usable_gpus()), engine.tensor_parallel_size
-    if 0 < n_here < n_wanted:
-        return wrong("engine", f"engine.tensor_parallel_size is {n_wanted}, and GPUs here are {n_here}", "SAMPLE_GPUS")
-    if model.size and (n_heads := model.size.n_heads) % n_wanted:
-        says = f"engine.tensor_parallel_size is {n_wanted}, by which the model's {n_heads} heads cannot be divided"
-        return wrong("engine", says, "take a number of GPUs that divides them")
     try:
-        if model.folder:
-            check_runs(model.folder, adapter)
-            if not model.is_wrong and (usable_gpus() or torch_cuda_build() is None):
+        if model.folder and (usable_gpus() or torch_cuda_build() is None):  # else a job may find what is not here
+            check_runs(model.folder, engine, adapter)
+            if not model.is_wrong:
                 start(model.folder, engine, 0, is_trial=True)
     except EvenhandError as error:
         return wrong("engine", str(error))
+    if model.size and (n_heads := model.size.n_heads) % (n_wanted := engine.tensor_parallel_size):
+        says = f"engine.tensor_parallel_size is {n_wanted}, by which the model's {n_heads} heads cannot be divided"
+        return wrong("engine", says, "take a number of GPUs that divides them")
     return ok("engine", installed)
 
 
