@@ -139,14 +139,6 @@ def scorecard_main(argv: Sequence[str]) -> None:
     scorecard(options)
 
 
-def card_main(argv: Sequence[str]) -> None:
-    """`evenhand card RUN [NAME=]ARM_RUN...`: a judge's datasheet."""
-    options = read_options("card", argv)
-    from eval.datasheet import write_datasheet
-
-    write_datasheet(options, argv)
-
-
 def calibrate_main(argv: Sequence[str]) -> None:
     """`evenhand calibrate TRAIN_RUN TEST_RUN`: fit thresholds, print and write them."""
     options = verb_options("calibrate", argv)

@@ -19,7 +19,7 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
 
 def usage() -> str:
     """The command's help text."""
-    verbs = "\n".join(f"  {name:<10}{verb['purpose']}" for name, verb in VERBS.items())
+    verbs = "\n".join(f"  {name:<11}{verb['purpose']}" for name, verb in VERBS.items())
     return (
         "usage: evenhand VERB [arguments]\n\n"
         "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"

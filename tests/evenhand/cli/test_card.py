@@ -2,7 +2,7 @@
 
 from huggingface_hub import ModelCard
 
-from eval.__main__ import card_main
+from evenhand.cli.card import main as card_main
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.scorecard_runs import margins_with, run
 
