@@ -321,7 +321,7 @@ def with_adapters(run: Path, sampling: Any, training: Any, models: Models) -> It
 def doctors_word(case: Case) -> list[str]:
     """What it calls wrong."""
     try:
-        return [check.says for check in examined(case.words, None).checks if check.state == "wrong"]
+        return [check.says for check in examined(case.words, None) if check.state == "wrong"]
     except Exception:  # noqa: BLE001  # whatever it is, that is what doctor ends with
         return [traceback.format_exc(limit=-3)]
 

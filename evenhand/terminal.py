@@ -115,13 +115,6 @@ def extra_with(module: str) -> str | None:
     return None
 
 
-def not_installed(error: ModuleNotFoundError) -> str:
-    """What to do about a package that an extra brings. Raises the error where none does."""
-    if extra := extra_with(error.name or ""):
-        return f"{error.name} is not installed; `pip install 'evenhand[{extra}]'` brings it"
-    raise error
-
-
 def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None = None) -> int:
     """Run an entry point; a user's error becomes one message on stderr and exit code 2, without a traceback."""
     silence_libraries()
@@ -132,7 +125,10 @@ def run_main(entry: Callable[[Sequence[str]], None], argv: Sequence[str] | None 
         say(f"error: {error}", sys.stderr)
         return 2
     except ModuleNotFoundError as error:
-        say(f"error: {not_installed(error)}", sys.stderr)
+        extra = extra_with(error.name or "")
+        if extra is None:
+            raise
+        say(f"error: {error.name} is not installed; `pip install 'evenhand[{extra}]'` brings it", sys.stderr)
         return 2
     except BrokenPipeError:
         # `evenhand ... | head`: the reader has seen enough. What is still buffered must not be flushed into the pipe.

@@ -296,15 +296,10 @@ class InferenceConfig(StudyRun):
                 "has no chat template, which is what switches thinking: leave patch.thinking out",
             ),
             (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
+            (is_plain and self.is_structured, "has no schema in transformers: set sampling.structured to none"),
             (
-                is_plain and self.is_structured,
-                "is held to no schema by transformers: take engine.kind vllm or openai, or set sampling.structured "
-                "to none",
-            ),
-            (
-                is_plain and sampling.repetition_penalty != 1 and engine.batch_size > 1,
-                "with sampling.repetition_penalty would count padding: set engine.batch_size to 1, or engine.kind to "
-                "vllm",
+                sampling.repetition_penalty != 1 and getattr(engine, "batch_size", 1) > 1,
+                "with sampling.repetition_penalty would count padding: set engine.batch_size to 1",
             ),
         ]
 

@@ -62,27 +62,23 @@ def sample_all(configs: Sequence[InferenceConfig], shard: tuple[int, int] | None
 
     vLLM holds adapters of at most the first one's rank.
     """
+    engine: Any = None
     with ExitStack() as stack:
-        engines = list[Any]()
 
-        def engine_for(config: InferenceConfig, prompts: Sequence[Prompt]) -> Engine:
-            if not engines:
-                engines.append(stack.enter_context(open_engine(config, prompts)))
+        def engine_for(config: InferenceConfig, prompts: Sequence[Prompt]) -> Any:
+            nonlocal engine
+            if engine is None:
+                engine = stack.enter_context(open_engine(config, prompts))
             elif config.model.adapter:
-                engines[0].use_adapter(config.model.adapter)
-            engine: Engine = engines[0]
+                engine.use_adapter(config.model.adapter)
             return engine
 
         for config in configs:
             yield sample_by(config, shard, engine_for)
 
 
-def sample_by(
-    config: InferenceConfig,
-    shard: tuple[int, int] | None,
-    engine_for: Callable[[InferenceConfig, Sequence[Prompt]], Engine],
-) -> Path:
-    """One of these runs."""
+def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for: Callable[..., Any]) -> Path:
+    """One of these runs. engine_for: gives the engine for a config and its first prompts."""
     units, content_hash = planned_units = config.units()
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)

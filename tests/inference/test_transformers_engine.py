@@ -128,7 +128,7 @@ def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint):
     ("sampling", "words"),
     [
         ({"repetition_penalty": 9.0}, r"would count padding: set engine\.batch_size to 1"),
-        ({"structured": "json"}, r"is held to no schema by transformers: take engine"),
+        ({"structured": "json"}, r"has no schema in transformers"),
     ],
 )
 def test_what_it_cannot_do_is_refused_rather_than_left_out(sampling, words):

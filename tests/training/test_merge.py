@@ -125,10 +125,10 @@ def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(run):
     with pytest.raises(ConfigError, match="NF4 again rounds away what it has learnt"):
         load_base(merged, QuantisationConfig())
     words = [str(ROOT / "configs" / "training" / "pocket-sft.yaml"), f"model.name={merged}"]
-    (wrong,) = (check for check in examine(words, None).checks if check.state == "wrong")
+    (wrong,) = (check for check in examine(words, None) if check.state == "wrong")
     assert wrong.subject == "quantisation"
     assert wrong.says.endswith("merged with --onto bf16")
-    assert not [c for c in examine([*words, "quantisation.kind=none"], None).checks if c.state == "wrong"]
+    assert not [c for c in examine([*words, "quantisation.kind=none"], None) if c.state == "wrong"]
     load_base(merged, BF16_BASE)
     load_base(merge(run, "bf16", n_prompts=16, min_agreement=0.5), QuantisationConfig())
 

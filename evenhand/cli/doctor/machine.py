@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
@@ -13,30 +12,17 @@ from evenhand.errors import ModelError
 from evenhand.machine import WITHOUT_TRITON, gpus, kernel_tools_lacking, torch_cuda_build
 from evenhand.provenance import package_versions
 
-OURS = ("eval", "evenhand", "inference", "studies", "training")  # installed under these names, at the top
-
 
 def machine_checks(named_gpu: str | None) -> list[Check]:
     """Everything that is the same for all configs. named_gpu: what the jobs will compute on, where it is not here."""
     from huggingface_hub import constants
 
     return [
-        *filter(None, [strangers_check()]),
         gpu_check(named_gpu),
         *filter(None, [kernel_check()]),
         room_check("HF_HOME", Path(constants.HF_HOME)),
         room_check("EVENHAND_CACHE", cache_dir()),
     ]
-
-
-def strangers_check() -> Check | None:
-    """Whether a folder here bears the name of one of our packages: `python -m` would take it for ours."""
-    here = Path(__file__).resolve().parents[3]
-    strangers = [name for name in OURS if Path(name).is_dir() and Path(name).resolve() != here / name]
-    if not strangers or sys.flags.safe_path:
-        return None
-    says = f"`{strangers[0]}/` in this folder is not ours, and `accelerate launch -m training` and `python -m` take it"
-    return wrong("this folder", says, "export PYTHONSAFEPATH=1 (the job scripts do), or work in another folder")
 
 
 def gpu_check(named_gpu: str | None) -> Check:

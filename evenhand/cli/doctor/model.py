@@ -35,10 +35,6 @@ class FoundModel:
     tokenizer: Any | None = None
     size: ModelSize | None = None
 
-    @property
-    def is_wrong(self) -> bool:
-        return any(check.state == "wrong" for check in self.checks)
-
 
 def find_model(model: ModelConfig) -> FoundModel:
     """What there is of a model, and what is wrong with it."""
@@ -77,8 +73,6 @@ def find_model(model: ModelConfig) -> FoundModel:
         size = model_size(described) if described else None
     except ModelError as error:
         checks.append(unknown("size", str(error)))
-    if described is None:
-        checks.append(unknown("size", "unknown as long as config.json is not here; `evenhand fetch CONFIG` brings it"))
     return FoundModel(checks=checks, folder=folder, tokenizer=tokenizer, size=size)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
+from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check, usable_gpus
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
@@ -18,7 +18,7 @@ from evenhand.completions import answer_doubts, answer_probability
 from evenhand.errors import DataError, EvenhandError, ModelError
 from evenhand.machine import torch_cuda_build, vllm_reads_tokens
 from evenhand.provenance import package_versions
-from evenhand.records import Completion, Prompt
+from evenhand.records import Prompt
 from inference.config import (
     InferenceConfig,
     OpenAIConfig,
@@ -43,17 +43,17 @@ ASKED_GIB = 2.0  # weights in float32 of a model that is asked here: seconds on 
 PROCESS_GIB = 1.5  # on a CPU: Python, torch and vLLM
 
 
-def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
+def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     """What can be known of a config before it runs. Raises ConfigError for an invalid one."""
     config = load_sampling_config(words)
     prompts, further, data_check = planned(config)
     checks = [room_check("run.root", config.run.root), data_check]
     engine = config.engine
     if isinstance(engine, OpenAIConfig):
-        return Examined(kind="sampling", checks=[*checks, server_check(config, engine)])
+        return [*checks, server_check(config, engine)]
     if isinstance(engine, RecordedConfig):
         recording = RecordedEngine(config, prompts).recording  # raises where it lacks one of them
-        return Examined(kind="sampling", checks=[*checks, ok("model", f"answers on record: {recording.facts['name']}")])
+        return [*checks, ok("model", f"answers on record: {recording.facts['name']}")]
     model = find_model(config.model)
     reading = "self_read" if config.self_read else config.verdict
     checks += [*model.checks, engine_check(engine, reading, model, config.model.adapter)]
@@ -71,26 +71,26 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
             says = f"{whose}{count.n_prompts:,} different ones of {count.mean_tokens:.0f} tokens in the mean"
             checks.append(ok("prompt", says))
             counted = count if prompts else None
-            checks.append(window_check(config, model, counted))
     if prompts and config.verdict in BY_TOKEN and not any(check.state == "wrong" for check in checks):
         checks += answer_checks(config, model, prompts[0])
     if model.size:
         device = device_for(dtype_of(engine), named_gpu)
+        checks.append(window_check(config, model.size.context_window, counted))
         checks.append(engine_memory(engine, model.size, device))
         checks.append(time_check(device, model.size.flops(counted.n_computed) if counted else None, gpus_of(engine)))
-    return Examined(kind="sampling", checks=checks)
+    return checks
 
 
 def planned(config: InferenceConfig) -> tuple[list[Prompt], Sequence[Prompt], Check]:
-    """Every prompt of a run, none where the data are not there; and what its first unit asks behind made replies."""
+    """Every prompt of a run, none where the data are not there; and what a unit asks behind replies."""
     further: Sequence[Prompt] = ()
     try:
         units = config.units()
         prompts = list(prompts_of(units, config.sampling))
         if units.plan_grows:
-            first = units.units[0]
-            replies = {prompt.prompt_hash: made_replies(prompt, config) for prompt in first.next_prompts({})}
-            further = first.next_prompts(replies)
+            suppose = config.study.supposed_replies
+            rounds = (unit.next_prompts(suppose(unit.next_prompts({}))) for unit in units.units)
+            further = next(filter(None, rounds), ())
     except EvenhandError as error:
         return [], (), wrong("data", str(error))
     datasets = list(dict.fromkeys(prompt.dataset for prompt in prompts))
@@ -98,16 +98,6 @@ def planned(config: InferenceConfig) -> tuple[list[Prompt], Sequence[Prompt], Ch
     if units.plan_grows:
         says += " at first, and more that depend on the replies: no estimate here holds those"
     return prompts, further, ok("data", says)
-
-
-def made_replies(prompt: Prompt, config: InferenceConfig) -> list[Completion]:
-    """Replies as an engine might give them: the first answer."""
-    answers = prompt.answer_space or ("1", "2")
-    logprobs = dict.fromkeys(answers, -1.0)
-    reply = Completion(
-        prompt_hash=prompt.prompt_hash, sample_index=0, text=answers[0], finish_reason="stop", answer_logprobs=logprobs
-    )
-    return [replace(reply, sample_index=index) for index in range(config.sampling.n_for(prompt))]
 
 
 def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
@@ -149,8 +139,7 @@ def engine_check(engine: LocalEngine, verdict: str, model: FoundModel, adapter: 
     try:
         if model.folder and (usable_gpus() or torch_cuda_build() is None):  # else a job may find what is not here
             check_runs(model.folder, engine, adapter)
-            if not model.is_wrong:
-                start(model.folder, engine, 0, is_trial=True)
+            start(model.folder, engine, 0, is_trial=True)
     except EvenhandError as error:
         return wrong("engine", str(error))
     if model.size and (n_heads := model.size.n_heads) % (n_wanted := engine.tensor_parallel_size):
@@ -206,15 +195,12 @@ def count_tokens(prompts: Sequence[Prompt], config: InferenceConfig, tokenizer: 
     return TokenCount(len(distinct), fmean(len(encoded.token_ids) for encoded in drawn), longest, n_generated)
 
 
-def window_check(config: InferenceConfig, model: FoundModel, count: TokenCount | None) -> Check:
+def window_check(config: InferenceConfig, model_window: int, count: TokenCount | None) -> Check:
     """The longest prompt with its answer against the context window."""
-    model_window = model.size.context_window if model.size else None
     engine_window = config.engine.max_model_len if isinstance(config.engine, VllmConfig) else None
     window = engine_window or model_window
-    if window is None:
-        return unknown("context", "the model's config.json names no context window")
-    if engine_window and model_window and engine_window > model_window:
-        says = f"engine.max_model_len is {engine_window}, the model's window {model_window}"
+    if window > model_window:
+        says = f"engine.max_model_len is {window}, the model's window {model_window}"
         return wrong("context", says, f"engine.max_model_len={model_window}")
     if count is None:
         return unknown("context", f"{window:,} tokens; the longest prompt is known when the data are there")

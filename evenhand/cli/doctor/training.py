@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenhand.cli.doctor.checks import Check, Examined, ok, wrong
+from evenhand.cli.doctor.checks import Check, ok, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import find_model
@@ -32,7 +32,7 @@ PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the al
 N_DRAWN = 64  # units whose tokens are counted
 
 
-def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
+def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     """What can be known of a training config before it runs. Raises ConfigError for an invalid one."""
     config = load_training_config(words)
     import_module("bitsandbytes")  # as training does for every kind of quantisation
@@ -58,7 +58,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         parts = memory_parts(config, size, count or longest_batch(config), device)
         checks.append(memory_check(device, parts, less_memory(config)))
         checks.append(time_check(device, flops, n_gpus))
-    return Examined(kind="training", checks=checks)
+    return checks
 
 
 def refusals(config: AnyRun, folder: Path | None) -> Iterator[Check]:

@@ -100,7 +100,7 @@ def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_le
     monkeypatch.setattr(sampling, "ASKED_GIB", 0.0)
 
     def window_of(name, *words):
-        (check,) = (c for c in sampling.examine([str(CONFIGS / name), *words], None).checks if c.subject == "context")
+        (check,) = (c for c in sampling.examine([str(CONFIGS / name), *words], None) if c.subject == "context")
         return check.state, check.says
 
     state, says = window_of("inference/pocket.yaml", "engine.max_model_len=130", "dialdefer.benchmarks[0].n_items=40")
