@@ -193,11 +193,8 @@ def with_float32_head(hf_config: Any) -> Any:
     return hf_config
 
 
-def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = False, **options: Any) -> Any:
-    """A running vllm.LLM, `options` passed on to it; is_trial: only the config that it would run by.
-
-    Raises ModelError with the advice that fits if it cannot start.
-    """
+def set_variables(settings: VllmConfig) -> None:
+    """What vLLM reads of the environment, where the user has not set it."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
         os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
@@ -209,8 +206,16 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
     if settings.deterministic:
         os.environ["VLLM_BATCH_INVARIANT"] = "1"
+
+
+def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = False, **options: Any) -> Any:
+    """A running vllm.LLM, `options` passed on to it; is_trial: only the config that it would run by.
+
+    Raises ModelError with the advice that fits if it cannot start.
+    """
+    set_variables(settings)
+    import vllm
     from safetensors import SafetensorError
-    from vllm import LLM, EngineArgs
 
     optional = {name: getattr(settings, name) for name in ("max_model_len", "max_num_seqs", "block_size")}
     arguments = {
@@ -233,7 +238,7 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
         raise ConfigError(f"engine.extra: {', '.join(taken)} is set by Evenhand or a key of its own; leave it out")
     try:
         arguments |= settings.extra
-        return EngineArgs(**arguments).create_engine_config() if is_trial else LLM(**arguments)
+        return vllm.EngineArgs(**arguments).create_engine_config() if is_trial else vllm.LLM(**arguments)
     except (RuntimeError, ValueError, TypeError, OSError, SafetensorError) as error:
         kill_engines()  # one that did not start in time goes on loading, and this process would wait for it
         reason = " ".join(str(error).split())[:400]
