@@ -31,7 +31,6 @@ from inference.encoding import Encoder
 from inference.openai_engine import NotReached, OpenAIEngine
 from inference.recorded_engine import RecordedEngine
 from inference.schedule import first_prompts, prompts_of
-from inference.transformers_engine import TransformersEngine
 from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN, check_runs, start
 
 LocalEngine = VllmConfig | TransformersConfig
@@ -151,6 +150,8 @@ def engine_check(engine: LocalEngine, verdict: str, model: FoundModel, adapter: 
 def answer_checks(config: InferenceConfig, model: FoundModel, prompt: Prompt) -> Iterator[Check]:
     """How likely the answers to one prompt are together, by a model that is small enough to be asked here."""
     if model.folder and model.size and model.size.weight_bytes("float32") <= ASKED_GIB * GIB:
+        from inference.transformers_engine import TransformersEngine  # and torch, which a light install lacks
+
         since, plain = time.monotonic(), TransformersConfig(kind="transformers")
         with TransformersEngine(config.model_copy(update={"engine": plain}), [prompt]) as engine:
             (reply,) = engine.generate([prompt])

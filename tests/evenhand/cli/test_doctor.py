@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from unittest.mock import Mock
 
 import httpx
@@ -87,6 +88,14 @@ def test_a_gpu_node_without_compiler_or_headers_cannot_build_the_samplers_kernel
         (tmp_path / "Python.h").touch()
     check = kernel_check()
     assert (check and check.state) == state
+
+
+def test_without_the_hub_s_client_the_machine_is_looked_at_all_the_same(monkeypatch):
+    subjects = [check.subject for check in machine.machine_checks(None)]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert [*(check.subject for check in machine.machine_checks(None)), "HF_HOME"] == sorted(
+        subjects, key="HF_HOME".__eq__
+    )
 
 
 def test_a_disk_without_room_is_wrong(tmp_path):
