@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from bench.simulated_answers import SEED, Judge, answered
-from eval.planning import default_spread, spread_of, units_needed
 from eval.shift.answer import Answer
+from evenhand.cli.planning import default_spread, spread_of, units_needed
 
 MADE = Judge(n_items=200, shifts=(10,), n_flips=2_000, is_exact=True)  # whose run is planned from
 PLANTED: Mapping[str, Judge] = {

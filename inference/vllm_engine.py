@@ -18,6 +18,7 @@ from inference.config import InferenceConfig, VllmConfig
 from inference.encoding import Encoder, Supply
 from inference.engine import Further
 from inference.options import Asked, Node, Readings, asked_of
+from inference.watchdog import kill_engines
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
@@ -191,8 +192,9 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
         os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
-    if not visible_gpus():  # one step over long prompts takes a busy laptop longer than vLLM's 5 minutes
+    if not visible_gpus():  # a busy laptop takes longer than vLLM's 5 minutes for a step, and 10 to start
         os.environ.setdefault("VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS", "3600")
+        os.environ.setdefault("VLLM_ENGINE_READY_TIMEOUT_S", "3600")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")  # is compiled with nvcc at start; few nodes have it
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
@@ -223,6 +225,7 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     try:
         return LLM(**arguments, **settings.extra)
     except (RuntimeError, ValueError, TypeError, OSError, SafetensorError) as error:
+        kill_engines()  # one that did not start in time goes on loading, and this process would wait for it
         reason = " ".join(str(error).split())[:400]
         if visible_gpus() and (lacking := kernel_tools_lacking()):
             reason += (

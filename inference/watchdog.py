@@ -82,6 +82,12 @@ class Watchdog:
         except (EvenhandError, OSError) as error:
             say(f"error: {error}; what was answered last is lost", sys.stderr)
         finally:  # whatever failed: nobody else would end a process that hangs
-            for process in multiprocessing.active_children():  # the engine may run in one of its own
-                process.kill()
+            kill_engines()
             os._exit(EXIT_STATUS)
+
+
+def kill_engines() -> None:
+    """End the processes in which an engine runs: they are not told, since they may hang."""
+    for process in multiprocessing.active_children():
+        process.kill()
+        process.join()

@@ -162,8 +162,12 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     kinds = []
     if options.is_short:
         kinds.append(
-            rf"(?i:(?<![{LETTERS}]){P.text('noun')} ?(?:n[o°]\.?|nr\.|number|#)? ?(?P<noun>(?<!s )(?:{spelt})){end})"
+            rf"(?i:(?<![{LETTERS}]){P.text('noun')} ?(?:n[o°]\.?|nr\.|number|#)? ?\(?(?P<noun>(?<!s )(?:{spelt})){end})"
         )
+    if options.is_letters:  # a line "b", one that ends with "answer: (b)", a reply that begins with "b)" and lists none
+        lower = any_case.lower()
+        kinds.append(rf"(?:^[^\w\n]*|:[^\w\n]*)(?P<lower>{lower})(?=[^\w\n]*$)")
+        kinds.append(rf"\A\W*(?P<opening>{lower})(?=\)(?![\s\S]*\b[a-z]\)))")
     if options.is_short and not is_polar:
         what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b)|(?(the)(?=[,:;.()—–]|$)|(?!)))"
         ordinals = "|".join(ORDINALS[: len(symbols)])

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -19,7 +20,7 @@ def entry_of(verb: str) -> Callable[[Sequence[str]], None]:
 
 def usage() -> str:
     """The command's help text."""
-    verbs = "\n".join(f"  {name:<10}{verb['purpose']}" for name, verb in VERBS.items())
+    verbs = "\n".join(f"  {name:<11}{verb['purpose']}" for name, verb in VERBS.items())
     return (
         "usage: evenhand VERB [arguments]\n\n"
         "Does a language-model judge bend to who is speaking? Measure it, train it out, measure again.\n\n"
@@ -35,6 +36,9 @@ def main() -> None:
     if verb in ("", "-h", "--help", "help"):
         code = run_main(lambda _: print(usage(), flush=True), arguments)  # whose reader may be `head`
         sys.exit(code if verb else 2)
+    if verb == "--version":
+        print(f"evenhand {version('evenhand')}")
+        sys.exit(0)
     if verb not in VERBS:
         from evenhand.config import did_you_mean  # loads pydantic, which `evenhand --help` does without
 

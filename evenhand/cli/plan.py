@@ -37,9 +37,9 @@ def main(argv: Sequence[str]) -> None:
     n_datasets = len({prompt.dataset for prompt in firsts})
     n_asked = len(prompts) / (1 + n_conditions + n_placebos)  # of an item, in one framing
 
-    from eval.planning import MOST_UNITS, SHIFTS, default_spread, spread_of, units_needed
     from eval.report.tables import console, sentences, with_rows, wrapped
     from eval.shift.answer import FEWEST_PLACEBOS, LITTLE
+    from evenhand.cli.planning import MOST_UNITS, SHIFTS, default_spread, spread_of, units_needed
 
     spread = default_spread(n_asked * items_per_cluster, n_conditions * (n_datasets + (n_datasets > 1)))
     measured, n_tokens = measured_in(options.run) if options.run else (None, math.nan)

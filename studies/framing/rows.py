@@ -159,14 +159,19 @@ LETTERED = re.compile(r"\s*\(?([A-Za-z])\s*[).:]\s*(.*\S.*)", re.DOTALL)
 
 
 def options_of(row: Row, choices: str | Sequence[str]) -> list[Option]:
-    """An item's options: a list, an object's values, or some columns. Letters that all texts say themselves, A, B, C in
-    their order, are labels, since options change places. Raises DataError."""
+    """An item's options: a list, lines, an object's values, or some columns.
+
+    Letters that all texts say themselves, A, B, C in their order, are labels, since options change places. Raises
+    DataError.
+    """
     pairs: list[tuple[tuple[str, ...], Any]]
     if not isinstance(choices, str):
         n = len(os.path.commonprefix([*choices]))  # option_a is called "a", too; option1 may be number 0 or 1
         pairs = [((name, name[n:]) if name[n:].isalpha() else (name,), row.values.get(name)) for name in choices]
     else:
         value = value_at(row.values, choices, row.where)
+        if isinstance(value, str) and "\n" in value.strip():
+            value = [line for line in value.splitlines() if line.strip()]
         if isinstance(value, dict) and isinstance(value.get("text"), list):
             labels = value.get("label") or [None] * len(value["text"])
             value = [{"label": label, "text": text} for label, text in zip(labels, value["text"], strict=False)]

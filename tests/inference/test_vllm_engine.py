@@ -1,14 +1,16 @@
 """What vLLM is started with, and requests that it refuses; a stand-in in its place says how it was called."""
 
+import multiprocessing
 import os
 import sys
+import time
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, ModelError
 from inference import vllm_engine
 from inference.config import VllmConfig
 from inference.open_engine import open_engine
@@ -59,6 +61,18 @@ def test_vllm_is_told_to_read_safetensors_alone_and_to_run_no_code_of_a_checkpoi
     """Its default, "auto", takes a folder's *.bin where there is nothing else."""
     vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
     assert (called["load_format"], called["trust_remote_code"]) == ("safetensors", False)
+
+
+def test_an_engine_that_did_not_start_leaves_no_process_behind(monkeypatch):
+    def slow(**arguments):
+        multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,)).start()
+        raise RuntimeError("Timed out waiting for engine core processes to start")
+
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=slow))
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    with pytest.raises(ModelError, match="Timed out waiting"):
+        vllm_engine.start(Path("model"), VllmConfig(kind="vllm"), seed=0)
+    assert not multiprocessing.active_children()
 
 
 @pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])

@@ -2,6 +2,7 @@
 
 python docs/evidence/knowing-judge/read.py families RUN       # C1 by family; the last line is those that pass
 python docs/evidence/knowing-judge/read.py gate RUN [FOLDER]  # C1, DDS and the dose; the figure into FOLDER
+python docs/evidence/knowing-judge/read.py majority RUN ARM...  # a majority over the six framings, and arms less it
 """
 
 import sys
@@ -39,7 +40,9 @@ class Margins(NamedTuple):
 def main(argv: Sequence[str]) -> None:
     """Print what argv[0] names."""
     command, margins = argv[0], read(argv[1])
-    if command == "families":
+    if command == "majority":
+        majority(argv[1], argv[2:])
+    elif command == "families":
         print(" ".join(passing(margins)))
     elif command == "thresholds":
         for heading, fitted_on in (("fitted on train items", read(argv[2])), ("oracle, on the items asked", margins)):
@@ -63,6 +66,33 @@ def with_thresholds(margins: Margins, fitted_on: Margins) -> Margins:
     accepts = fitted_on.right * ACCEPTS
     thresholds = np.array([nearest_threshold([*of_framing], 0.5) for of_framing in np.moveaxis(accepts, 0, -1)])
     return margins._replace(right=margins.right - thresholds[:, None] * ACCEPTS)
+
+
+def majority(base: str, arms: Sequence[str]) -> None:
+    """How often the base is right by majority over framings and orders, and its bare statement in both orders; and by
+    how much the arms, asked once in a framing, lie above these: mean over seeds, 95 % over twins alone."""
+
+    def is_right(path: str) -> tuple[Any, Any]:
+        grid = next(iter(read_run("framing", Path(path)).grids.values()))
+        asked = [i for i, name in enumerate(grid.framings) if i and name not in (*grid.placebos, "are you sure?")]
+        right = grid.fields["odds"] * ACCEPTS[:, None] > 0  # items × framings × claims × orders
+        return right[:, asked], np.array(grid.clusters)
+
+    right, twins = is_right(base)
+    share = right.mean(axis=(1, 3))
+    frees = {
+        f"majority of {right.shape[1] * right.shape[3]} askings": ((share > 0.5) + 0.5 * (share == 0.5)).mean(axis=1),
+        "bare statement, both orders": (read(base).right[:, 0] > 0).mean(axis=1),
+    }
+    by_name = dict[str, list[str]]()
+    for arm in arms:
+        by_name.setdefault(Path(arm).name.rpartition("-seed")[0], []).append(arm)
+    for free, of_item in frees.items():
+        print(f"{free}: right {100 * of_item.mean():.1f} %")
+        for name, of_name in by_name.items():
+            seeds = [is_right(arm)[0].mean(axis=(1, 2, 3)) for arm in of_name]
+            less = pd.Series(100 * (np.mean(seeds, axis=0) - of_item)).groupby(twins).mean().to_numpy()
+            print(f"  {name} less it: {with_interval(less, 1)}")
 
 
 def passing(margins: Margins) -> list[str]:

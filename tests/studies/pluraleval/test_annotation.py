@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.annotation.command import main
+from evenhand.cli.annotate import main
 from evenhand.errors import DataError
 from studies.pluraleval import annotation
 from studies.pluraleval.sources import pocket_references

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from bench.simulated_plans import PLANTED, promised_and_found
-from eval.planning import default_spread, power, spread_of, units_needed
 from eval.shift.answer import Shift, answer
+from evenhand.cli.planning import default_spread, power, spread_of, units_needed
 
 SPREAD = replace(default_spread(n_prompts=4, n_tested=4), wording_sd=2.0)
 

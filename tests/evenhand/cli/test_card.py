@@ -2,7 +2,7 @@
 
 from huggingface_hub import ModelCard
 
-from eval.__main__ import card_main
+from evenhand.cli.card import main as card_main
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.scorecard_runs import margins_with, run
 
@@ -13,6 +13,7 @@ def test_a_datasheet_of_margins_has_the_free_rules_and_the_hub_s_results(tmp_pat
     card_main(words)
     first = out.read_text()
     assert "Best without training" in first
+    assert "| engine | kind " in first
     assert {result.metric_type for result in ModelCard.load(out).data.eval_results} > {"dds", "acc_c1"}
     out.unlink()
     card_main(words)

@@ -7,13 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from eval.options import Options
-from eval.publishing import handed_rows, write_card
-from eval.report.tables import markdown, markdown_text
-from eval.results import results_of_paths
+from eval.__main__ import read_options
 from eval.runs import runs_by_study
-from eval.scorecard.arms import BASE
-from eval.scorecard.command import load_cards
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.files import write_whole
@@ -21,14 +16,19 @@ from evenhand.markdown import filled
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
 from evenhand.terminal import say
 
-TEMPLATE = Path(__file__).with_name("datasheet.md.j2")
+TEMPLATE = Path(__file__).with_name("card.md.j2")
 
 
-def write_datasheet(options: Options, argv: Sequence[str]) -> None:
-    """Write what a judge is, what it was asked, how far it bends, what undoes that, and what was trained.
+def main(argv: Sequence[str]) -> None:
+    """Write what a judge is, what it was asked, how far it bends, what undoes that, and what was trained."""
+    options = read_options("card", argv)
+    # These load pandas, which --help does without.
+    from eval.publishing import handed_rows, write_card
+    from eval.report.tables import markdown, markdown_text
+    from eval.results import results_of_paths
+    from eval.scorecard.arms import BASE
+    from eval.scorecard.command import load_cards
 
-    argv: the words that the page names for making it again.
-    """
     (base,) = options.sources
     (study,) = runs_by_study([base])
     out = options.out or base / "JUDGE.md"
@@ -68,8 +68,10 @@ def facts_of(run: Path, study: str) -> dict[str, Any]:
         "run": run.name,
         **{f"model: {name}": value for name, value in provenance["model"].items()},
         "chat template": config["chat_template"],
-        "engine": ", ".join(map(str, config["engine"].values())),
-        "sampling": ", ".join(f"{name} {value}" for name, value in config["sampling"].items()),
+        **{
+            key: ", ".join(f"{name} {value}" for name, value in config[key].items() if value not in (None, {}))
+            for key in ("engine", "sampling")
+        },
         "verdict": config["verdict"],
         "sampled": provenance["created"],
         "items": provenance["item_set_hash"],
