@@ -77,9 +77,7 @@ def ranked(ranking: Sequence[int], votes: Sequence[int]) -> dict[str, float]:
     given = [votes[position] for position in ranking]
     best = given.index(ideal[0]) + 1
     return {
-        "rho": float(
-            np.corrcoef(-places, rankdata(votes))[0, 1]
-        ),  # as spearmanr, in a quarter of its time
+        "rho": float(np.corrcoef(-places, rankdata(votes))[0, 1]),  # as spearmanr, in a quarter of its time
         "tau": float(kendalltau(-places, votes).statistic),
         "top1": float(best == 1),
         "positional": sum(n == n_ideal for n, n_ideal in zip(given, ideal, strict=True)) / len(votes),
