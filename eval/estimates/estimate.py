@@ -81,7 +81,8 @@ class Observed:
     @cached_property
     def means(self) -> FloatArray:
         """The mean of each part, (n_parts,); NaN where nothing is counted."""
-        return ratio(np.hstack([self.earned.sum(axis=0), self.counted.sum(axis=0)]))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.earned.sum(axis=0) / self.counted.sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
