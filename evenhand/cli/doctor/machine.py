@@ -26,9 +26,10 @@ def machine_checks(named_gpu: str | None) -> list[Check]:
 
 def gpu_check(named_gpu: str | None) -> Check:
     """torch's build, which GPUs there are, and whether torch sees them. A login node may have none."""
+    if "torch" not in package_versions():
+        return ok("GPU", "not looked for: without torch, servers alone are asked (evenhand[local] brings it)")
     build = torch_cuda_build()
-    built_for = f"CUDA {build}" if build else "CPUs"
-    torch = f"torch {package_versions().get('torch', 'is not installed')}, built for {built_for}"
+    torch = f"torch {package_versions()['torch']}, built for {f'CUDA {build}' if build else 'CPUs'}"
     try:
         sees_none = not visible_gpus()
     except ModelError as error:

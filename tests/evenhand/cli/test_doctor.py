@@ -96,6 +96,12 @@ def test_without_the_hub_s_client_the_machine_is_looked_at_all_the_same(monkeypa
     )
 
 
+def test_without_torch_no_gpu_is_looked_for(monkeypatch):
+    monkeypatch.setattr(machine, "package_versions", dict)
+    check = machine.gpu_check(None)
+    assert (check.subject, check.state, "torch" in check.says) == ("GPU", "ok", True)
+
+
 def test_a_disk_without_room_is_wrong(tmp_path):
     assert room_check("HF_HOME", tmp_path / "new" / "hub", 1.0).state == "ok"
     assert room_check("HF_HOME", tmp_path / "new" / "hub", 1e18).state == "wrong"
