@@ -7,28 +7,51 @@ this.
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field, TypeAdapter
 
 from eval.estimates.comparability import config_differences, sampled_checkpoint
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
 from eval.report.tables import said
 from eval.scorecard.arms import CALIBRATED, training_folder, trainings
+from evenhand.config import Closed
 from evenhand.errors import DataError
 from evenhand.files import write_json
+from evenhand.records import record_from
 from evenhand.run_directory import ITEMS_FILE, read_json
 from evenhand.terminal import say
 
 DDS, ACCEPTANCE = "dds", "acceptance"  # what thresholds are fitted for
 AIMS = {DDS: "no shift", ACCEPTANCE: "half accepted everywhere"}
-# The threshold of a framing in one prompt variant (of a study in YAML, an order of the answers; "" is the main one), as
-# thresholds.json holds it: condition, variant, threshold_nats, n_items, and the shares of the first answer that it was
-# fitted to give, before and after.
-Fit = Mapping[str, Any]
+Fit = Mapping[str, Any]  # a Threshold by the names of its fields
 BEYOND = 1.0  # nats between the outermost margin and a threshold outside of all
 ROUNDING = 1e-12  # shares that differ by less are equal
+
+
+class Threshold(Closed):
+    """Of a framing in one prompt variant (of a study in YAML, an order of the answers; "" is the main one).
+
+    n_items: that it was fitted on; shares: of the first answer on these, at 0 and at the threshold.
+    """
+
+    condition: str
+    variant: str
+    threshold_nats: float
+    n_items: int
+    share_before: float
+    share_after: float
+
+
+class ThresholdsFile(Closed):
+    """What thresholds.json holds."""
+
+    train_run: str
+    test_run: str
+    objective: Literal["dds", "acceptance"]
+    calibrations: Annotated[tuple[Threshold, ...], Field(min_length=1)]
 
 
 def nearest_threshold(kinds: Sequence[FloatArray], share: float) -> float:
@@ -146,16 +169,19 @@ def write_fits(
     say(f"written: {file}; `evenhand scorecard {test.path} ... --calibrated {file}` scores it")
 
 
-def read_fits(file: Path, run: str) -> tuple[list[Any], str]:
+def read_fits(file: Path, run: str) -> tuple[Sequence[Fit], str]:
     """The thresholds of a file for a run, and what to say of them.
 
-    Raises DataError when they were made for another run: that no item was fitted on and is scored, `evenhand calibrate`
-    has checked for the test run that it was given, and for no other.
+    Raises DataError for a malformed file, and when they were made for another run: that no item was fitted on and is
+    scored, `evenhand calibrate` has checked for the test run that it was given, and for no other.
     """
-    content = read_json(file)
-    if content.get("test_run") != run:
+    try:
+        content = record_from(TypeAdapter(ThresholdsFile), read_json(file))
+    except ValueError as error:
+        raise DataError(f"{file}: {error}; write it anew with `evenhand calibrate`") from None
+    if content.test_run != run:
         raise DataError(
-            f"{file}: its thresholds are for run {content.get('test_run')}, not {run}; run `evenhand calibrate` for it"
+            f"{file}: its thresholds are for run {content.test_run}, not {run}; run `evenhand calibrate` for it"
         )
-    fits = content["calibrations"]
-    return fits, f"fitted for {AIMS[content['objective']]} on {fits[0]['n_items']} items of {content['train_run']}"
+    fits = [fit.model_dump() for fit in content.calibrations]
+    return fits, f"fitted for {AIMS[content.objective]} on {fits[0]['n_items']} items of {content.train_run}"

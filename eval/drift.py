@@ -14,7 +14,7 @@ from eval.report.tables import TABLES, console, said, table_from, wrapped, write
 from eval.reruns import differing, is_rerun
 from eval.results import Results
 from eval.runs import FinishedRun
-from eval.scorecard.arms import BASE, TRAINED, CardArm
+from eval.scorecard.arms import BASE, TRAINED, arm_of
 from eval.scorecard.command import compared_rows
 from evenhand.errors import DataError
 from evenhand.terminal import say
@@ -69,25 +69,15 @@ def drift_rows(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], results
     limit, card = control_limit(shares[0]) if len(shares[0]) else None, evaluation.own_card
     names = [BASE, *(run.name for run in later)]
     arms = [
-        CardArm(
-            name=name,
-            arm=name,
-            kind=BASE if name == BASE else TRAINED,
-            path=run.path,
-            config=run.config,
-            provenance=run.provenance,
-            cost={},
-        )
+        arm_of(name, name, BASE if name == BASE else TRAINED, run.path, run.path)
         for name, run in zip(names, runs, strict=True)
     ]
     compared = compared_rows(evaluation, arms, dict(zip(names, results.judges.values(), strict=True)), results.options)
     figures = {figure.name: figure for figure in card.figures(compared["judges"])}
     rows = list[dict[str, Any]]()
     for number, (run, share) in enumerate(zip(later, shares, strict=True)):
-        flips, days = (
-            100 * float(share["mean"].mean()) if len(share) else None,
-            (asked_at(run) - asked_at(frozen)).total_seconds() / 86_400,
-        )
+        flips = 100 * float(share["mean"].mean()) if len(share) else None
+        days = (asked_at(run) - asked_at(frozen)).total_seconds() / 86_400
         row: dict[str, Any] = {"run": run.name, "date": run.provenance["created"][:10], "days": days, "flips": flips}
         row |= {"items": len(share), "limit": limit if number else None}
         row["is_beyond"] = number > 0 and flips is not None and limit is not None and flips > limit

@@ -3,8 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, TypeAdapter
 
 from evenhand.checkpoints import ModelConfig
 from evenhand.completions import read_answers, read_excluded
@@ -12,7 +15,7 @@ from evenhand.config import parse_config, read_yaml
 from evenhand.data_files import SUFFIXES, kind_of
 from evenhand.errors import DataError
 from evenhand.files import sha256_of
-from evenhand.records import Completion
+from evenhand.records import Completion, record_from
 from evenhand.registry import STUDIES, study_in
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE, PROVENANCE_FILE, check_complete, read_json, read_plan_lines
 
@@ -32,20 +35,35 @@ def run_config(path: Path) -> dict[str, Any]:
     return read_yaml(path / CONFIG_FILE)
 
 
+def pairs_of(factors: Any) -> Any:
+    """Factors as a line has them, by name, as pairs; a list as a tuple."""
+    is_named = isinstance(factors, dict)
+    return [(k, tuple(v) if isinstance(v, list) else v) for k, v in factors.items()] if is_named else factors
+
+
+# A plan may have a million lines: what many say is kept once.
+kept_once = AfterValidator(lru_cache(maxsize=2**16)(lambda value: value))
+Word = Annotated[str, kept_once]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPrompt:
     """A line of a run's plan."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     prompt_hash: str
-    item_id: str  # of the unit
-    dataset: str
-    condition: str
-    factors: tuple[tuple[str, Any], ...]  # what the study varied: name and value; a list as a tuple
-    benchmark: str = ""
-    answer_space: tuple[str, ...] = ()
+    item_id: Word  # of the unit
+    dataset: Word
+    condition: Word
+    # what the study varied: name and value
+    factors: Annotated[tuple[tuple[str, Any], ...], BeforeValidator(pairs_of), kept_once]
+    benchmark: Word = ""
+    answer_space: Annotated[tuple[str, ...], kept_once] = ()
     n: int | None = None  # answers that it takes, where not as many as the run's
-    cluster: str | None = None  # of its unit
+    cluster: Word | None = None  # of its unit
     reads: tuple[str, int] | None = None  # the reply that it asks the judge to read: its prompt's hash and sample
+    schema: Word | None = None  # of the reply, for the sampler alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +138,11 @@ def load_finished(path: Path, *, with_errors: bool = False) -> FinishedRun:
     was changed.
     """
     config, excluded, answers = run_config(path), read_excluded(path), read_answers(path)
-    kept: dict[Any, Any] = {}  # what many lines say is kept once: a plan may have a million of them
-    plan = []
-    for line in (line for line in read_plan_lines(path) if line["item_id"] not in excluded):
-        factors = {name: tuple(value) if isinstance(value, list) else value for name, value in line["factors"].items()}
-        line |= {"factors": tuple(factors.items()), "answer_space": tuple(line["answer_space"])}
-        line["reads"] = tuple(line["reads"]) if line.get("reads") else None
-        line.pop("schema", None)  # of the sampler alone
-        prompt_hash = line.pop("prompt_hash")
-        shared = {key: kept.setdefault(value, value) for key, value in line.items()}
-        plan.append(PlannedPrompt(prompt_hash=prompt_hash, **shared))
+    line_of = partial(record_from, TypeAdapter(PlannedPrompt))
+    try:
+        plan = [prompt for prompt in map(line_of, read_plan_lines(path)) if prompt.item_id not in excluded]
+    except ValueError as error:
+        raise DataError(f"{path / PLAN_FILE}: {error}; restore it, or sample the run again") from None
     replies = answers.replies if with_errors else answers.without_errors
     turns = {prompt.reads: prompt.prompt_hash for prompt in plan if prompt.reads}
     asked_back = {*turns.values()}

@@ -8,8 +8,8 @@ import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Annotated, Any
+from functools import cached_property, partial
+from typing import Annotated, Any, TypeVar
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -17,6 +17,7 @@ from evenhand.errors import DataError
 
 MAX_SAMPLES = 1_000_000  # of one prompt
 ROLES = ("system", "user", "assistant")
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,16 +113,16 @@ def failed(prompt: Prompt, n: int, reason: str) -> list[Completion]:
     ]
 
 
-SHARD_LINE = TypeAdapter(Completion)
-
-
-def completion_from(record: Mapping[str, Any]) -> Completion:
-    """A line of a shard as a record. Raises ValueError naming a field that lacks, is unknown or of another type."""
+def record_from(kind: TypeAdapter[Record], record: Mapping[str, Any]) -> Record:
+    """What a file has as a record. Raises ValueError naming a field that lacks, is unknown or of another type."""
     try:
-        return SHARD_LINE.validate_python(record)
+        return kind.validate_python(record)
     except ValidationError as error:
         wrong = error.errors()[0]
         raise ValueError(f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
+
+
+completion_from = partial(record_from, TypeAdapter(Completion))  # a line of a shard
 
 
 def answer_schema(symbols: Sequence[str], keys: Sequence[str] = ("answer",)) -> str:

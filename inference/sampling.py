@@ -84,6 +84,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             if run.plan_grows:
                 rewrite_plan(path, Plan(run, answers).prompts())
         counts = f"{plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here"
+        counts += ", and more that depend on the replies" if run.plan_grows else ""
         left_out = f"; {n_left_out} items cannot be asked and are left out (`evenhand show` says why)"
         say(f"{path}: {counts}{left_out if n_left_out else ''}", sys.stderr)
         units_here = LazyUnits(plan.own_units, run.units.__getitem__)

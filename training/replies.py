@@ -25,6 +25,7 @@ from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import CONFIG_FILE, check_complete
 from training.config import BCTRun, DPORun, TrainingConfig, WritingStudy
 from training.examples import TOO_LONG, Example, Sifted, TrainingPrompt, sifted
+from training.qlora import autocast
 
 KEPT, RIGHT, CUT, UNPARSED = "kept", "right by the labels", "replies cut", "replies unparsed"  # keys of the counts
 NO_BASELINE = "no reply to the baseline has a verdict"
@@ -221,16 +222,12 @@ class ReplyTargets:
     def written(self, model: Any, prompts: Sequence[TrainingPrompt]) -> list[int | None]:
         """The verdict of a model's greedy reply to each prompt, computed in the precision of training."""
         outcomes: list[int | None] = []
-        precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.config.optimiser.mixed_precision)
         stops, settings = stop_ids(model, self.end), {"max_new_tokens": self.max_tokens, "do_sample": False}
         model.eval()
         for start in range(0, len(prompts), AT_ONCE):
             batch = prompts[start : start + AT_ONCE]
             rows = [self.prompt_ids(prompt.prompt) for prompt in batch]
-            with (
-                torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None),
-                float32_head(model),
-            ):
+            with autocast(self.config, model), float32_head(model):
                 replies = list(generated(model, self.tokenizer, rows, stops, **settings))
             for prompt, (text, reason, _) in zip(batch, replies, strict=True):
                 hash_ = prompt.prompt.prompt_hash

@@ -198,19 +198,20 @@ def p_over_seeds(groups: Sequence[Sequence[Estimate]]) -> float | None:
     return least if beyond(least) <= 0 else float(brentq(beyond, least, 1.0))
 
 
-def change_over_seeds(changes: Sequence[Change], second: str) -> Change:
-    """One change of several against the same first; second: the arm."""
-    first = replace(changes[0], second=second, setting={**changes[0].setting, SEEDS: len(changes)})
-    if len(changes) == 1:
-        return first
-    p = None if first.by_interval else p_over_seeds([[change.change for change in changes]])
-    is_one_base = len({change.before for change in changes}) == 1
+def change_over_seeds(leads: Sequence[Sequence[Change]], first: str, second: str) -> Change:
+    """One change of several, from one arm to another; leads: see lead_groups. Without p where one of them has none."""
+    every = [change for row in leads for change in row]
+    one = replace(every[0], first=first, second=second, setting={**every[0].setting, SEEDS: len(leads[0])})
+    if len(every) == 1:
+        return one
+    rises, befores = [[change.change for change in row] for row in leads], [change.before for change in every]
+    p = None if None in [change.p for change in every] else p_over_seeds(lead_groups(rises))
     return replace(
-        first,
-        before=first.before if is_one_base else over_seeds([change.before for change in changes]),
-        after=over_seeds([change.after for change in changes]),
-        change=over_seeds([change.change for change in changes]),
-        n_errors=sum(change.n_errors for change in changes),
+        one,
+        before=one.before if len({*befores}) == 1 else over_seeds(befores),
+        after=over_seeds([change.after for change in leads[0]]),
+        change=lead_over_seeds(rises),
+        n_errors=sum(change.n_errors for change in every),
         p=p,
         p_holm=p,
     )

@@ -31,8 +31,6 @@ class CardArm:
     config: Mapping[str, Any]  # of the sampling run of its model, which may be another one
     provenance: Mapping[str, Any]
     cost: Mapping[str, Any]  # see cost_of; COST → None where nothing was trained
-    training_run: str | None = None  # that its model was merged in, where that is known
-    base_hash: str | None = None  # of the checkpoint that was trained there
     note: str = ""  # where it comes from, if not from a run of its own
     rule: str = ""  # that its margins are judged by, in a row made of another one's run; "" as asked
 
@@ -40,6 +38,11 @@ class CardArm:
     def checkpoint(self) -> str | None:
         """The hash of the checkpoint that was sampled; None where a server does not tell it."""
         return sampled_checkpoint(self.provenance)
+
+    @property
+    def model(self) -> Mapping[str, Any]:
+        """What is known of its model: as training_run that it was merged in, as base_hash of what was trained there."""
+        return self.provenance.get("model") or {}
 
     @property
     def patch(self) -> dict[str, Any]:
@@ -73,18 +76,15 @@ def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm
 
     Raises DataError when the folder is no complete sampling run.
     """
-    config, provenance = run_config(sampled), read_json(sampled / PROVENANCE_FILE)
-    model = dict(provenance.get("model") or {})
+    config = run_config(sampled)
     return CardArm(
         name=name,
         arm=arm,
         kind=kind,
         path=path,
         config=config,
-        provenance=provenance,
+        provenance=read_json(sampled / PROVENANCE_FILE),
         cost=cost_of(config, sampled) if kind == TRAINED else dict.fromkeys(COST),
-        training_run=model.get("training_run"),
-        base_hash=model.get("base_hash"),
     )
 
 
@@ -123,16 +123,16 @@ def training_doubts(rows: Sequence[CardArm]) -> list[str]:
     """Why arms are no different trainings or patches of the base, the first row."""
     base, *arms = [row for row in rows if row.is_named]
     doubts = [
-        f"{row.name} was trained from checkpoint {row.base_hash}, and the base's run is of {base.checkpoint}"
+        f"{row.name} was trained from checkpoint {trained}, and the base's run is of {base.checkpoint}"
         for row in arms
-        if row.kind == TRAINED and row.base_hash and base.checkpoint not in (None, row.base_hash)
+        if row.kind == TRAINED and (trained := row.model.get("base_hash")) and base.checkpoint not in (None, trained)
     ]
     for row, other in combinations([base, *arms], 2):
         same, is_one_patch = one_checkpoint(row.provenance, other.provenance), row.patch == other.patch
         if row.kind == other.kind == PATCH:  # a server tells no checkpoint
             same = same or "the base's checkpoint"
-        elif row.arm == other.arm and row.training_run and row.training_run == other.training_run:
-            same, is_one_patch = f"training run {row.training_run}", True
+        elif row.arm == other.arm and (run := row.model.get("training_run")) and run == other.model.get("training_run"):
+            same, is_one_patch = f"training run {run}", True
         if same and is_one_patch:  # asked twice, its replies tell nothing of another arm
             doubts.append(f"{row.name} and {other.name} are both of {same}")
         elif row.arm == other.arm and not is_one_patch:

@@ -1,7 +1,7 @@
 """What one study says of a base model and its arms: pooled figures, what is ranked, and what training adds."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -12,15 +12,17 @@ import pandas as pd
 from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import Difference, difference_lines, differing
 from eval.estimates.estimate import Estimate, by_chance
-from eval.estimates.resampling import ALPHA, holm
-from eval.estimates.seeds import change_over_seeds, lead_groups, lead_over_seeds, over_seeds, p_over_seeds, surely
+from eval.estimates.seeds import change_over_seeds, over_seeds, surely
 from eval.evaluation import CardFigure, Evaluation
 from eval.options import Options
 from eval.report.tables import TABLES, TableSpec, number, sentences, signed, significance, table_from
 from eval.results import Results, hanging
 from eval.scorecard.arms import BASE, CALIBRATED, FREE, PATCH, TRAINED, CardArm, other_checkpoint
+from evenhand.errors import DataError
 
 WORDS = Path(__file__).with_name("words.j2")
+Changes = Mapping[str, Sequence[Change]]  # row → the changes from another one to it
+Lead = tuple[CardFigure, Change]  # of one arm over another
 INTERVAL = {"": "value", "_low": "low", "_high": "high"}  # end of a column's name → field of an Estimate
 
 
@@ -53,7 +55,8 @@ class PooledFigure:
             level, *seeds = self.levels(arm)
             chances = [chance for seed in seeds or [level] if (chance := by_chance(seed)) is not None]
             line: dict[str, Any] = {"figure": figure.words, "name": figure.name, "arm": arm}
-            line["value"], is_raised = figure.shown(level.value), figure.is_absolute or figure.is_square
+            line |= {end: figure.shown(getattr(level, end)) for end in INTERVAL.values()}
+            is_raised = figure.is_absolute or figure.is_square
             line["chance"] = figure.shown(fmean(chances)) if is_raised and chances else None
             if change := self.pooled.get(arm):
                 before = change.before.value
@@ -82,8 +85,7 @@ class StudyCard:
     arms: Sequence[CardArm]
     runs: Mapping[str, Any]  # row → its loaded run of this study, where it has one
     judges: Mapping[str, Any]  # row → its judge, as the study compares it; lacks rows without one
-    changes: Mapping[str, Sequence[Change]]  # row → its changes against the base
-    against: Mapping[str, Mapping[str, Sequence[Change]]]  # a row of another arm → row → changes
+    changes: Changes  # against the base
     unranked: Mapping[str, str]  # row → why it cannot be ranked, or ""
     differences: Mapping[str, Sequence[Difference]]  # a row's run, in words → in what it differs from the base's
     options: Options
@@ -104,6 +106,11 @@ class StudyCard:
         return {arm.name: arm.arm for arm in self.arms}
 
     @cached_property
+    def families(self) -> dict[str, str]:
+        """Arm → what p of its changes is adjusted over, whatever numbers of seeds the arms have."""
+        return {arm.arm: family_of_arm(arm) for arm in self.arms}
+
+    @cached_property
     def unranked_arms(self) -> set[str]:
         """Arms of which a row cannot be ranked."""
         return {self.arm_of[row] for row, why in self.unranked.items() if why}
@@ -122,23 +129,13 @@ class StudyCard:
     @cached_property
     def figures(self) -> list[PooledFigure]:
         """The figures that an arm has, in the study's order."""
-        pooled_figures, families = [], {arm.arm: family_of_arm(arm) for arm in self.arms}
+        pooled_figures = []
         for figure in self.card_figures:
-            # The last: a sole dataset's average repeats it.
-            rows = {
-                row: matching[-1] for row, changes in self.changes.items() if (matching := changes_in(figure, changes))
-            }
-            seeds: dict[str, list[Change]] = {}
-            for row, change in rows.items():
-                seeds.setdefault(self.arm_of[row], []).append(change)
-            if not seeds:
-                continue
-            unranked = [any(self.unranked.get(change.second) for change in changes) for changes in seeds.values()]
-            over_seeds = [[change_over_seeds(changes, arm)] for arm, changes in seeds.items()]
-            # Arms of one family, also where they have unlike numbers of seeds.
-            of_families = adjusted(over_seeds, unranked, family=lambda change: (families[change.second],))
-            pooled = {change.second: change for (change,) in of_families}
-            pooled_figures.append(PooledFigure(figure=figure, rows=rows, seeds=seeds, pooled=pooled))
+            of_rows = {row: changes_in(figure, changes) for row, changes in self.changes.items()}
+            rows = {row: matching[-1] for row, matching in of_rows.items() if matching}
+            pooled = {change.second: change for change in self.contrasts(figure, {BASE: self.changes})}
+            seeds = {arm: [change for row, change in rows.items() if self.arm_of[row] == arm] for arm in pooled}
+            pooled_figures += [PooledFigure(figure=figure, rows=rows, seeds=seeds, pooled=pooled)] if rows else []
         return pooled_figures
 
     @cached_property
@@ -213,15 +210,13 @@ class StudyCard:
         if not self.lowest:
             return []
         ranked, plots = self.of_base[self.lowest], []
-        arms = [arm for arm in (BASE, *ranked.pooled) if arm not in self.ruled_arms]
+        arms = {BASE, *ranked.pooled} - self.ruled_arms
         for pooled in (ranked, self.kept) if self.kept else (ranked,):
-            words, lines, is_ranked = pooled.figure.words, [], pooled is ranked
-            for arm in (arm for arm in arms if arm == BASE or arm in pooled.pooled):
-                ends = {end: pooled.figure.shown(getattr(pooled.levels(arm)[0], end)) for end in INTERVAL.values()}
-                lines += [{"label": arm, **ends}] if ends["value"] is not None else []
-            name = f"scorecard_{self.study}" + ("" if is_ranked else "_kept")
-            frame, label = pd.DataFrame(lines), f"{words} (0: fair)" if is_ranked else words
-            plots.append(interval_plot(name, f"{words} of each arm", frame, label, zero=0 if is_ranked else None))
+            words, lines, is_ranked = pooled.figure.words, pooled.lines(), pooled is ranked
+            frame = lines[lines["arm"].isin(arms) & lines["value"].notna()].rename(columns={"arm": "label"})
+            name, label = f"scorecard_{self.study}", f"{words} (0: fair)" if is_ranked else words
+            name, zero = (name, 0) if is_ranked else (f"{name}_kept", None)
+            plots.append(interval_plot(name, f"{words} of each arm", frame, label, zero=zero))
         return plots
 
     def view(self, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
@@ -249,7 +244,7 @@ class StudyCard:
             "kept": self.kept and self.kept.figure.words,
             "margin": self.margin,
             "is_right_known": self.is_right_known,
-            "against": list(self.against_lines()),
+            "against": self.leads_in((each for each in self.card_figures if each.is_main), self.against),
             "blank": [arm.name for arm in self.arms if arm.name not in self.judges and arm.is_named],
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
             "differing": differing(self.differences, is_serious=True),
@@ -305,8 +300,9 @@ class StudyCard:
         order: the ranked arms, the lowest first.
         """
         for arm in order:
-            lines = self.added.get(arm, ())
-            if any(line["is_better"] for line in lines) and not any(line["is_worse"] for line in lines):
+            signs = [(lead, -1 if figure.name == self.lowest else 1) for figure, lead in self.added.get(arm, ())]
+            is_worse = any(lead.change.excludes(0) and sign * (lead.change.value or 0) < 0 for lead, sign in signs)
+            if any(lead.direction == sign for lead, sign in signs) and not is_worse:
                 return arm
         candidates = (
             [self.best_free] if self.best_free not in ("", BASE) else [arm for arm in order if arm not in self.added]
@@ -347,22 +343,15 @@ class StudyCard:
         return best
 
     @cached_property
-    def added(self) -> dict[str, list[dict[str, Any]]]:
+    def added(self) -> dict[str, list[Lead]]:
         """Training → by how much it lies above the best free rule in the figure that arms are ranked by, and in what it
         gets right. Planned contrasts: p is adjusted over the trainings (Holm)."""
-        if not self.best_free:
-            return {}
         trained = [arm.name for arm in self.arms if arm.kind == TRAINED and not arm.rule and arm.name in self.judges]
-        added = dict[str, list[dict[str, Any]]]()
-        changes = {row: self.changes_between(self.best_free, row) for row in trained}
-        for figure in self.contrasted:
-            for line in self.contrasts(figure, {self.best_free: changes}):
-                end = line["lead"].high if figure.name == self.lowest else line["lead"].low
-                is_beyond = end is not None and (end < 0 if figure.name == self.lowest else end > 0)
-                is_rejected = line["by_interval"] or (line["p"] is not None and line["p"] < ALPHA)
-                is_better = is_beyond and is_rejected and not line["lead"].hangs
-                is_worse = not is_beyond and line["lead"].excludes(0)
-                added.setdefault(line["arm"], []).append({**line, "is_better": is_better, "is_worse": is_worse})
+        added = dict[str, list[Lead]]()
+        if self.best_free:
+            changes = {row: self.changes_between(self.best_free, row) for row in trained}
+            for figure, lead in self.leads_in(self.contrasted, {self.best_free: changes}):
+                added.setdefault(lead.second, []).append((figure, lead))
         return added
 
     @property
@@ -371,11 +360,11 @@ class StudyCard:
         kept = [self.kept.figure] if self.kept and self.is_right_known else []
         return [self.of_base[self.lowest].figure, *kept]
 
-    def leads(self, first: str, second: str) -> list[dict[str, Any]]:
+    def leads(self, first: str, second: str) -> list[Lead]:
         """By how much the second arm lies above the first."""
         rows = [[change.second for change in self.of_base[self.lowest].seeds[arm]] for arm in (first, second)]
         against = {lower: {upper: self.changes_between(lower, upper) for upper in rows[1]} for lower in rows[0]}
-        return [line for figure in self.contrasted for line in self.contrasts(figure, against)]
+        return self.leads_in(self.contrasted, against)
 
     def why_not(self, arm: str) -> str:
         """Why an arm is not ranked; "" for one that is.
@@ -396,39 +385,43 @@ class StudyCard:
             return ""
         return f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
 
-    def against_lines(self) -> Iterator[dict[str, Any]]:
-        """By how much arms lie above those of --reference in each main figure."""
-        for figure in (figure for figure in self.card_figures if figure.is_main):
-            yield from self.contrasts(figure, self.against)
+    @cached_property
+    def against(self) -> Mapping[str, Changes]:
+        """Row of --reference → changes to the other arms' rows. Raises DataError where no row is called so."""
+        references, judges = self.options.references, self.judges
+        names = list(dict.fromkeys(name for arm in self.arms[1:] for name in (arm.arm, arm.name)))
+        if unknown := [name for name in references if name not in names]:
+            raise DataError(f"--reference '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
+        against = {}
+        for arm in (arm for arm in self.arms[1:] if arm.name in judges and {arm.name, arm.arm} & {*references}):
+            others = [other for other in self.arms[1:] if other.arm != arm.arm and not family_of_arm(other)]
+            against[arm.name] = changes_against(self.evaluation, arm, others, judges, self.unranked, self.options)
+        return against
 
-    def contrasts(
-        self, figure: CardFigure, against: Mapping[str, Mapping[str, Sequence[Change]]]
-    ) -> Iterator[dict[str, Any]]:
-        """By how much arms lie above others in a figure. against: row of the other → row → its changes against that.
+    def leads_in(self, figures: Iterable[CardFigure], against: Mapping[str, Changes]) -> list[Lead]:
+        """The contrasts of several figures."""
+        return [(figure, lead) for figure in figures for lead in self.contrasts(figure, against)]
 
-        p is over seeds too and adjusted over the arms that are held against one other (Holm); None where one was
-        trained once and the other several times, of an arm that cannot be ranked, and where the interval decides.
+    def contrasts(self, figure: CardFigure, against: Mapping[str, Changes]) -> list[Change]:
+        """By how much arms lie above others in a figure, over the seeds of both. against: row → the changes from it.
+
+        p is adjusted over the arms of a family that are held against one other (Holm); None where one was trained once
+        and the other several times, of an arm that cannot be ranked, and where the interval decides.
         """
-        pairs: dict[str, dict[str, dict[str, list[Change]]]] = {}  # the other → arm → row of the other → changes
+        pairs: dict[tuple[str, str], dict[str, list[Change]]] = {}  # two arms → row of the first → its changes
         for reference, rows in against.items():
             for row, changes in rows.items():
-                for change in changes_in(figure, changes)[:1]:
-                    of_arm = pairs.setdefault(self.arm_of[reference], {}).setdefault(self.arm_of[row], {})
-                    of_arm.setdefault(reference, []).append(change)
-        for reference_arm, of_arms in pairs.items():
-            leads = {arm: list(of_pair.values()) for arm, of_pair in of_arms.items()}
-            p = {
-                arm: contrast_p(leads[arm])
-                for arm in leads
-                if arm not in self.unranked_arms and self.are_tested(arm, reference_arm)
-            }
-            tested = {arm: value for arm, value in p.items() if value is not None}
-            adjusted_p = dict(zip(tested, holm([*tested.values()]), strict=True))
-            for arm, of_pair in leads.items():
-                lead = lead_over_seeds([[change.change for change in row] for row in of_pair])
-                line = {"arm": arm, "reference": reference_arm, "figure": figure.words, "is_square": figure.is_square}
-                by_interval = arm in p and all(change.by_interval for row in of_pair for change in row)
-                yield {**line, "lead": lead, "p": adjusted_p.get(arm), "by_interval": by_interval}
+                for change in changes_in(figure, changes)[-1:]:
+                    of_pair = pairs.setdefault((self.arm_of[reference], self.arm_of[row]), {})
+                    of_pair.setdefault(reference, []).append(change)
+        leads = [change_over_seeds([*of_pair.values()], *arms) for arms, of_pair in pairs.items()]
+        leads = [
+            lead if self.are_tested(lead.first, lead.second) else replace(lead, p=None, by_interval=False)
+            for lead in leads
+        ]
+        unranked, families = [lead.second in self.unranked_arms for lead in leads], self.families
+        of_leads = adjusted([[lead] for lead in leads], unranked, lambda lead: (lead.first, families[lead.second]))
+        return [lead for (lead,) in of_leads]
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -463,18 +456,27 @@ def is_kept(worst: float, margin: float, *, is_either_way: bool) -> bool:
     return worst > -margin and (not is_either_way or worst < margin)
 
 
-def contrast_p(leads: Sequence[Sequence[Change]]) -> float | None:
-    """p of an arm's lead over another; see seeds.lead_groups. None where a change has none."""
-    if None in [change.p for row in leads for change in row]:
-        return None
-    if len(leads) == len(leads[0]) == 1:
-        return leads[0][0].p
-    return p_over_seeds(lead_groups([[change.change for change in row] for row in leads]))
-
-
 def row_changes(evaluation: Evaluation[Any], rows: Mapping[str, Any], options: Options) -> list[Change]:
     """The changes between two rows."""
     return (evaluation.own_card.changes or evaluation.changes)(rows, options)
+
+
+def changes_against(
+    evaluation: Evaluation[Any],
+    reference: CardArm,
+    arms: Sequence[CardArm],
+    judges: Mapping[str, Any],
+    unranked: Mapping[str, str],
+    options: Options,
+) -> dict[str, Sequence[Change]]:
+    """Row → its changes against another one; p is adjusted over the rows of a family."""
+    changes = dict[str, Sequence[Change]]()
+    for family in dict.fromkeys(map(family_of_arm, arms)):
+        names = [arm.name for arm in arms if arm.name in judges and family_of_arm(arm) == family]
+        pairs = [{reference.name: judges[reference.name], name: judges[name]} for name in names]
+        of_pairs = [row_changes(evaluation, pair, options) for pair in pairs]
+        changes |= dict(zip(names, adjusted(of_pairs, [bool(unranked[name]) for name in names]), strict=True))
+    return changes
 
 
 def ends_of(name: str, estimate: Estimate | None) -> dict[str, float | None]:

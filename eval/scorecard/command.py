@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from eval.calibration import read_fits
-from eval.estimates.changes import Change, adjusted
 from eval.estimates.comparability import check_comparable, differing
 from eval.evaluation import Card, Evaluation, evaluation_of
 from eval.options import Options
@@ -39,7 +38,7 @@ from eval.scorecard.arms import (
     split_word,
     training_doubts,
 )
-from eval.scorecard.card import StudyCard, family_of_arm, row_changes
+from eval.scorecard.card import StudyCard, changes_against
 from eval.scorecard.rules import RULES
 from evenhand.errors import DataError
 from evenhand.terminal import say
@@ -75,16 +74,9 @@ def make_card(
     if len(arms) < 2:
         raise DataError(f"{runs[BASE]}: is the only row; name at least one ARM_RUN")
     whole = StudyCard(
-        study=study,
-        evaluation=evaluation,
-        arms=arms,
-        runs=loaded,
-        against={},
-        differences=differences,
-        options=options,
-        **of_rows,
+        study=study, evaluation=evaluation, arms=arms, runs=loaded, differences=differences, options=options, **of_rows
     )
-    return with_references(with_trained_rules(whole) if made and not is_beside else whole)
+    return with_trained_rules(whole) if made and not is_beside else whole
 
 
 def made_rows(
@@ -114,12 +106,12 @@ def with_trained_rules(card: StudyCard) -> StudyCard:
     """The card with a further row for each training: under the rule that is the best of the base's free ones."""
     rule, own = card.best_free, card.evaluation.own_card
     trained = [arm for arm in card.arms if rule in RULES and arm.kind == TRAINED and arm.name in card.runs]
-    of_rows = [(arm, own.rules(card.runs[arm.name], card.options, [rule]).get(rule)) for arm in trained]
-    made = {arm.name: run for arm, run in of_rows if run is not None}
+    of_rows = [(arm, own.rules(card.runs[arm.name], card.options, [rule]).values()) for arm in trained]
+    made = [(arm.under(rule, TRAINED), run) for arm, runs in of_rows for run in runs]
     if not made:
         return card
-    arms = [arm.under(rule, TRAINED) for arm in trained if arm.name in made]
-    judged = dict(zip([BASE, *(arm.name for arm in arms)], [card.runs[BASE], *made.values()], strict=True))
+    arms = [arm for arm, _ in made]
+    judged = {BASE: card.runs[BASE], **{arm.name: run for arm, run in made}}
     compared = compared_rows(card.evaluation, [card.arms[0], *arms], judged, card.options, {BASE: card.judges[BASE]})
     whole: dict[str, Any] = {name: {**further, **getattr(card, name)} for name, further in compared.items()}
     return replace(card, arms=[*card.arms, *arms], **whole)
@@ -138,37 +130,6 @@ def compared_rows(
     unranked = {name: card.unrankable(judge) for name, judge in judges.items()}
     changes = changes_against(evaluation, arms[0], arms[1:], judges, unranked, options)
     return {"judges": judges, "unranked": unranked, "changes": changes}
-
-
-def with_references(card: StudyCard) -> StudyCard:
-    """The card with the changes against the rows of --reference. Raises DataError where no row is called so."""
-    references, judges = card.options.references, card.judges
-    names = list(dict.fromkeys(name for arm in card.arms[1:] for name in (arm.arm, arm.name)))
-    if unknown := [name for name in references if name not in names]:
-        raise DataError(f"--reference '{unknown[0]}': no arm is called so; arms here: {', '.join(names)}")
-    against = {}
-    for arm in (arm for arm in card.arms[1:] if arm.name in judges and {arm.name, arm.arm} & {*references}):
-        others = [other for other in card.arms[1:] if other.arm != arm.arm and not family_of_arm(other)]
-        against[arm.name] = changes_against(card.evaluation, arm, others, judges, card.unranked, card.options)
-    return replace(card, against=against)
-
-
-def changes_against(
-    evaluation: Evaluation[Any],
-    reference: CardArm,
-    arms: Sequence[CardArm],
-    judges: Mapping[str, Any],
-    unranked: Mapping[str, str],
-    options: Options,
-) -> dict[str, Sequence[Change]]:
-    """Row → its changes against another one; p is adjusted over the rows of a family."""
-    changes = dict[str, Sequence[Change]]()
-    for family in dict.fromkeys(map(family_of_arm, arms)):
-        names = [arm.name for arm in arms if arm.name in judges and family_of_arm(arm) == family]
-        pairs = [{reference.name: judges[reference.name], name: judges[name]} for name in names]
-        of_pairs = [row_changes(evaluation, pair, options) for pair in pairs]
-        changes |= dict(zip(names, adjusted(of_pairs, [bool(unranked[name]) for name in names]), strict=True))
-    return changes
 
 
 def scorecard(options: Options) -> None:

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.calibration import ACCEPTANCE, DDS, fits_of, nearest_threshold, shares_above, thresholds, training_doubts
+from eval.calibration import (
+    ACCEPTANCE,
+    DDS,
+    fits_of,
+    nearest_threshold,
+    read_fits,
+    shares_above,
+    thresholds,
+    training_doubts,
+)
 from evenhand.errors import DataError
 from evenhand.files import write_json
 
@@ -81,3 +90,29 @@ def test_items_that_a_model_or_the_one_before_it_was_trained_on_are_counted(is_h
     assert doubt.startswith("bend was trained on 2 of its 3 items") == is_here
     assert ("not known" in doubt) == (not is_here)
     assert training_doubts(SimpleNamespace(config={"model": {"name": "owner/model"}}, path=tmp_path), ["a"]) == []
+
+
+FILE = {
+    "train_run": "a",
+    "test_run": "b",
+    "objective": "dds",
+    "calibrations": fits_of({"c1": [np.ones(2)]}, DDS, "", 2),
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({"test_run": "b"}, "train_run: Field required"),
+        ({**FILE, "calibrations": []}, "calibrations: Tuple should have at least 1"),
+        ({**FILE, "calibrations": [{"condition": "c1"}]}, r"calibrations\.0\.variant: Field required"),
+        ({**FILE, "objective": "none"}, "objective: Input should be 'dds' or 'acceptance'"),
+        ({**FILE, "test_run": "c"}, "are for run c, not b"),
+    ],
+)
+def test_a_malformed_file_of_thresholds_names_file_and_field(content, problem, tmp_path):
+    write_json(tmp_path / "thresholds.json", FILE)
+    assert read_fits(tmp_path / "thresholds.json", "b")[0] == FILE["calibrations"]
+    write_json(tmp_path / "thresholds.json", content)
+    with pytest.raises(DataError, match=f"thresholds.json: .*{problem}"):
+        read_fits(tmp_path / "thresholds.json", "b")

@@ -8,6 +8,7 @@ import pytest
 from eval.runs import PlannedPrompt, clusters_of, copy_doubts, load_finished
 from evenhand.cli.status import stages_of
 from evenhand.errors import DataError
+from evenhand.run_directory import finish
 from tests.made.made_runs import made_items, make_run, say
 
 ITEMS = made_items("pocket", 3)
@@ -50,6 +51,22 @@ def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(dama
     (stage,), (other,) = stages_of(run), stages_of(whole)
     assert (stage.state, other.state) == ("unfinished", "complete")
     assert names in f"{run} {stage.note}"
+
+
+@pytest.mark.parametrize(
+    ("found", "instead", "problem"),
+    [
+        ('"dataset"', '"colour"', "dataset: Field required"),
+        ('"dataset"', '"colour": 1, "dataset"', "colour: Unexpected"),
+        ('"factors": {', '"factors": [], "n": {', "n: Input should be a valid integer"),
+    ],
+)
+def test_a_plan_of_another_form_names_file_and_field(found, instead, problem, tmp_path):
+    run = make_run(tmp_path, lambda _: say(1), items=ITEMS)
+    changed(run / "plan.jsonl", lambda text: text.replace(found, instead))
+    finish(run, {})  # as a tool that writes such plans would
+    with pytest.raises(DataError, match=f"plan.jsonl: {problem}"):
+        load_finished(run)
 
 
 def test_units_of_one_cluster_and_units_that_share_a_prompt_are_one_cluster():

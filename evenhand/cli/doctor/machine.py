@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
@@ -18,15 +19,12 @@ OURS = ("eval", "evenhand", "inference", "studies", "training")  # installed und
 
 def machine_checks(named_gpu: str | None) -> list[Check]:
     """Everything that is the same for all configs. named_gpu: what the jobs will compute on, where it is not here."""
-    from huggingface_hub import constants
+    caches = [room_check("EVENHAND_CACHE", cache_dir())]
+    if find_spec("huggingface_hub"):
+        from huggingface_hub import constants
 
-    return [
-        *filter(None, [strangers_check()]),
-        gpu_check(named_gpu),
-        *filter(None, [kernel_check()]),
-        room_check("HF_HOME", Path(constants.HF_HOME)),
-        room_check("EVENHAND_CACHE", cache_dir()),
-    ]
+        caches.insert(0, room_check("HF_HOME", Path(constants.HF_HOME)))
+    return [*filter(None, [strangers_check()]), gpu_check(named_gpu), *filter(None, [kernel_check()]), *caches]
 
 
 def strangers_check() -> Check | None:

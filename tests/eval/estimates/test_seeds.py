@@ -1,13 +1,16 @@
 """One change over several trainings: by hand, and how often its interval covers."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from bench.simulated_seeds import BENT, Arm, misses, seeds_of
+from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
-from eval.estimates.seeds import lead_over_seeds, noise_of, over_seeds, p_over_seeds, surely
+from eval.estimates.seeds import change_over_seeds, lead_over_seeds, noise_of, over_seeds, p_over_seeds, surely
 
 N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
@@ -142,3 +145,11 @@ def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds():
     half = np.sqrt(3) * (1.984 + 12.706 + 12.706) / 3  # variances of 1 each
     assert (lead.value, lead.high) == (15.0, pytest.approx(15 + half, rel=1e-3))
     assert lead_over_seeds([[estimate(15.0, 3.0)]]) == estimate(15.0, 3.0)
+
+
+def test_a_change_over_seeds_of_which_one_has_no_p_has_none():
+    sides = dict.fromkeys(("before", "after", "change"), estimate(1.0, 3.0))
+    keys = {**dict.fromkeys(field.name for field in fields(Change)), **sides, "setting": {}, "n_errors": 0}
+    for p, is_known in ((0.5, True), (None, False)):
+        over = change_over_seeds([[Change(**keys | {"p": 0.5}), Change(**keys | {"p": p})]], "base", "arm")
+        assert ((over.first, over.second), over.p is not None) == (("base", "arm"), is_known)

@@ -26,9 +26,8 @@ def row(name, checkpoint, base_hash=None):
         kind=BASE if name == BASE else TRAINED,
         path=Path(name),
         config={"model": {"name": name}},
-        provenance={"model": {"checkpoint_hash": checkpoint}},
+        provenance={"model": {"checkpoint_hash": checkpoint, "base_hash": base_hash}},
         cost={},
-        base_hash=base_hash,
     )
 
 

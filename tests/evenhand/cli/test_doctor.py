@@ -1,5 +1,6 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
+import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -87,6 +88,14 @@ def test_a_folder_of_our_name_that_is_not_ours_is_wrong(tmp_path, monkeypatch):
     check = machine.strangers_check()
     assert check
     assert (check.state, check.says.split()[0]) == ("wrong", "`training/`")
+
+
+def test_without_the_hub_s_client_the_machine_is_looked_at_all_the_same(monkeypatch):
+    subjects = [check.subject for check in machine.machine_checks(None)]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert [*(check.subject for check in machine.machine_checks(None)), "HF_HOME"] == sorted(
+        subjects, key="HF_HOME".__eq__
+    )
 
 
 def test_a_disk_without_room_is_wrong(tmp_path):
