@@ -280,6 +280,10 @@ class InferenceConfig(StudyRun):
                 thinking is not None and not self.chat_template,
                 "has no chat template, which is what switches thinking: leave patch.thinking out",
             ),
+            (
+                bool(self.patch and self.patch.thinking_tokens is not None) and not isinstance(engine, VllmConfig),
+                "with patch.thinking_tokens: vLLM alone counts them, so set engine.kind to vllm or leave it out",
+            ),
             (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
         ]
 
