@@ -247,7 +247,7 @@ class InferenceConfig(StudyRun):
         thinking = self.patch and self.patch.thinking
         is_free_text = verdict == "answer" and not self.study.has_schemas
         is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
-        row_tokens = getattr(engine, "row_tokens", 0)
+        row_tokens, is_plain = getattr(engine, "row_tokens", 0), isinstance(engine, TransformersConfig)
         return [
             (row_tokens > 0 and not exact, "is written: engine.row_tokens is for margin and options, leave it out"),
             (self.self_read and exact, "writes no reply to ask behind: leave self_read out"),
@@ -285,6 +285,11 @@ class InferenceConfig(StudyRun):
                 "with patch.thinking_tokens: vLLM alone counts them, so set engine.kind to vllm or leave it out",
             ),
             (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
+            (is_plain and self.is_structured, "has no schema in transformers: set sampling.structured to none"),
+            (
+                sampling.repetition_penalty != 1 and getattr(engine, "batch_size", 1) > 1,
+                "with sampling.repetition_penalty would count padding: set engine.batch_size to 1",
+            ),
         ]
 
 

@@ -56,8 +56,8 @@ ITEMS_PER_PROMPT = 8  # examples are made of this many items for each prompt dra
 ROUNDING_SEED = 0
 # PEFT's name of a layer's first matrix, behind its own prefix of the base's modules.
 LORA_A = re.compile(r"base_model\.model\.(.+)\.lora_(?:embedding_)?A(?:\.weight)?")
-# What a model says of a prompt: log P of each of its answers, in nats; or which verdict its reply has, None for none
-Answer = tuple[float, ...] | int | None
+Logs = tuple[float, ...]  # log P of each of a prompt's answers, in nats
+Answer = Logs | int | None  # what a model says of a prompt; or which verdict its reply has, None for none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ def checked(
         replies.some_prompts(units, n_prompts) if replies else sample_prompts(units, config, tokenizer, n_prompts)
     )
 
-    def judge(model: Any) -> list[Any]:
+    def judge(model: Any) -> Sequence[Answer]:
         return replies.written(model, asked) if replies else judged(model, asked, config)
 
     print(f"{run.name}: judging {len(asked)} prompts with base + adapter as trained", flush=True)
@@ -201,7 +201,7 @@ def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
     return PeftModel.from_pretrained(load_base(base, settings, spread=True), run / ADAPTER_DIR)
 
 
-def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> list[Answer]:
+def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> Sequence[Answer]:
     """What a model says of each prompt, computed in the precision of training. Raises ModelError for NaN."""
     logs = [answers.verdicts for answers in ask(examples, config, model, 0, tqdm(disable=True))]
     if n_lost := sum(not all(map(math.isfinite, row)) for row in logs):
@@ -219,7 +219,11 @@ def compare(merged: Sequence[Answer], expected: Sequence[Answer], onto: str) -> 
             f"{len(merged) - len(pairs)} of {len(merged)} greedy replies have no verdict, of base + adapter as of the "
             "merged model: training has spoilt how it writes; lower optimiser.learning_rate or optimiser.epochs"
         )
-    drifts = [abs(lead(logs, trained) - lead(trained, trained)) for logs, trained in pairs if isinstance(logs, tuple)]
+    drifts = [
+        abs(lead(logs, trained) - lead(trained, trained))
+        for logs, trained in pairs
+        if isinstance(logs, tuple) and isinstance(trained, tuple)
+    ]
     return MergeCheck(
         onto=onto,
         n_prompts=len(pairs),
@@ -235,9 +239,9 @@ def verdict_of(answer: Answer) -> int | None:
     return answer.index(max(answer)) if isinstance(answer, tuple) else answer
 
 
-def lead(logs: Any, trained: Any) -> float:
+def lead(logs: Logs, trained: Logs) -> float:
     """By how many nats the verdict of what was trained is likelier than the likeliest other answer."""
-    answer = verdict_of(trained)
+    answer = trained.index(max(trained))
     return logs[answer] - max(value for index, value in enumerate(logs) if index != answer)
 
 

@@ -188,7 +188,6 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         plan=plan,
         objective=objective,
         collator=collator,
-        processing_class=run.tokenizer,
         callbacks=[metrics, guard, *keeping, stopping],
     )
     for printing in (ProgressCallback, PrinterCallback):  # which of the two is there depends on the logging level
