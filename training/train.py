@@ -155,7 +155,7 @@ def open_training(config: TrainingConfig, inputs: TrainingInputs) -> Iterator[No
         if state.is_main_process:
             drop_half_written(path)
             read = inputs.replies.inputs if inputs.replies else None
-            open_run(path, config, inputs.item_set_hash, inputs.base_facts, torch_device_name, read)
+            open_run(path, config, inputs.item_set_hash, inputs.base_facts, torch_device_name, inputs=read)
             write_jsonl(path / EXCLUDED_FILE, (prompt.line for prompt in inputs.excluded))
             write_json(path / ITEMS_FILE, {"hashes": inputs.unit_hashes})
         state.wait_for_everyone()
