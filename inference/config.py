@@ -276,14 +276,8 @@ class InferenceConfig(StudyRun):
                 "reads the next token, and a thought comes before the answer: set verdict to reason or answer, or "
                 "patch.thinking to false",
             ),
-            (
-                thinking is not None and not self.chat_template,
-                "has no chat template, which is what switches thinking: leave patch.thinking out",
-            ),
-            (
-                bool(has_budget) and engine.kind != "vllm",
-                "ends no thought by itself: patch.thinking_tokens is of vLLM alone",
-            ),
+            (thinking is not None and not self.chat_template, "has no chat template: leave patch.thinking out"),
+            (bool(has_budget) and engine.kind != "vllm", "ends no thought: patch.thinking_tokens is of vLLM alone"),
             (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
             (is_plain and self.is_structured, "has no schema in transformers: set sampling.structured to none"),
             (
