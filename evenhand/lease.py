@@ -41,7 +41,7 @@ def held(path: Path, doing: str) -> Iterator["SoftFileLease"]:
         if now and now == first and not now[2] and time.monotonic() > deadline:
             with path.open("r+b") as file:  # its holder was killed before it wrote a name; filelock waits for that
                 file.write(b"\n")
-        return None not in (first, now) and now != first and now[2] > 1
+        return bool(first and now and now != first and now[2] > 1)
 
     lease = SoftFileLease(path, lease_duration=STALE_S, heartbeat_interval=BEAT_S, poll_interval=LOOK_S)
     try:

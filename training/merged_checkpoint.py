@@ -56,8 +56,8 @@ ITEMS_PER_PROMPT = 8  # examples are made of this many items for each prompt dra
 ROUNDING_SEED = 0
 # PEFT's name of a layer's first matrix, behind its own prefix of the base's modules.
 LORA_A = re.compile(r"base_model\.model\.(.+)\.lora_(?:embedding_)?A(?:\.weight)?")
-# What a model says of a prompt: log P of each of its answers, in nats; or which verdict its reply has, None for none
-Answer = tuple[float, ...] | int | None
+Logs = tuple[float, ...]  # log P of each of a prompt's answers, in nats
+Answer = Logs | int | None  # what a model says of a prompt; or which verdict its reply has, None for none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,6 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             check = MergeCheck(**{name: done[name] for name in MergeCheck.__dataclass_fields__})
             checked_hash(target, done.get("checkpoint_hash"), "delete the folder and merge again")
             print(f"{target}: merged and checked already")
-            print(f"{run.name} merged onto {onto}: {check}")
             check_agreement(run, check, min_agreement)
             return target
         recorded = read_json(run / DONE_FILE).get("adapter_hash")
@@ -111,9 +110,11 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
         units = config.load_units()  # raises before a large model is written
         try:
             write_merged(run, config, base, onto, partial)
-            facts = checked(run, config, base, onto, partial, units, n_prompts, min_agreement)
+            check = checked(run, config, base, partial, units, onto, n_prompts)
+            check_agreement(run, check, min_agreement)
             check_held(lease)
-            write_json(partial / DONE_FILE, facts)
+            settings = {"min_agreement": min_agreement, "rounding_seed": ROUNDING_SEED}
+            write_json(partial / DONE_FILE, {**facts_of(run, config, partial, units), **asdict(check), **settings})
             write_whole(partial / CARD_FILE, f"{card_text(run, partial)}\n")
             shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted
             partial.rename(target)
@@ -130,24 +131,16 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
 
 
 def checked(
-    run: Path,
-    config: AnyRun,
-    base: Path,
-    onto: str,
-    written: Path,
-    units: Sequence[Any],
-    n_prompts: int,
-    min_agreement: float,
-) -> dict[str, Any]:
-    """Ask base + adapter, and then what was written, the same prompts; the content of the checkpoint's DONE.json."""
-    provenance = read_json(run / PROVENANCE_FILE)
+    run: Path, config: AnyRun, base: Path, written: Path, units: Sequence[Any], onto: str, n_prompts: int
+) -> MergeCheck:
+    """Ask base + adapter, and then what was written, the same prompts."""
     tokenizer = load_tokenizer(base)
     replies = ReplyTargets(config, tokenizer) if config.examples.replies else None
     asked: Sequence[Any] = (
         replies.some_prompts(units, n_prompts) if replies else sample_prompts(units, config, tokenizer, n_prompts)
     )
 
-    def judge(model: Any) -> list[Any]:
+    def judge(model: Any) -> Sequence[Answer]:
         return replies.written(model, asked) if replies else judged(model, asked, config)
 
     print(f"{run.name}: judging {len(asked)} prompts with base + adapter as trained", flush=True)
@@ -156,26 +149,26 @@ def checked(
     torch.cuda.empty_cache()
     print(f"{run.name}: judging the same prompts with what was merged onto {onto}", flush=True)
     merged = load_base(written, config.quantisation.model_copy(update={"kind": "none"}), spread=True)
-    check = compare(judge(merged), expected, onto)
-    print(f"{run.name} merged onto {onto}: {check}", flush=True)
-    check_agreement(run, check, min_agreement)
-    study = config.training
+    return compare(judge(merged), expected, onto)
+
+
+def facts_of(run: Path, config: AnyRun, written: Path, units: Sequence[Any]) -> dict[str, Any]:
+    """What the checkpoint's DONE.json says of it beside the check."""
+    provenance, study = read_json(run / PROVENANCE_FILE), config.training
     is_as_trained = study.content_hash(units) == provenance.get("item_set_hash")
     counts = dict(Counter(unit.dataset for unit in units))
     return {
         "run": run.name,
         "base_hash": provenance["model"]["checkpoint_hash"],
         "checkpoint_hash": checkpoint_hash(written),
-        **asdict(check),
         # How many units each dataset has, and what the study knows of them; not known where the data has changed.
         **({"items": counts, **study.facts(units)} if is_as_trained else {"items": None}),
-        "min_agreement": min_agreement,
-        "rounding_seed": ROUNDING_SEED,
     }
 
 
 def check_agreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
-    """Raises ModelError when a merge disagrees with what was trained, with what else to try."""
+    """Print the check. Raises ModelError where it disagrees with what was trained, with what else to try."""
+    print(f"{run.name} merged onto {check.onto}: {check}", flush=True)
     if check.agreement_rate < min_agreement:
         second = NF4 if check.onto == BF16 else BF16
         raise ModelError(
@@ -201,7 +194,7 @@ def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
     return PeftModel.from_pretrained(load_base(base, settings, spread=True), run / ADAPTER_DIR)
 
 
-def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> list[Answer]:
+def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> Sequence[Answer]:
     """What a model says of each prompt, computed in the precision of training. Raises ModelError for NaN."""
     logs = [answers.verdicts for answers in ask(examples, config, model, 0, tqdm(disable=True))]
     if n_lost := sum(not all(map(math.isfinite, row)) for row in logs):
@@ -219,7 +212,11 @@ def compare(merged: Sequence[Answer], expected: Sequence[Answer], onto: str) -> 
             f"{len(merged) - len(pairs)} of {len(merged)} greedy replies have no verdict, of base + adapter as of the "
             "merged model: training has spoilt how it writes; lower optimiser.learning_rate or optimiser.epochs"
         )
-    drifts = [abs(lead(logs, trained) - lead(trained, trained)) for logs, trained in pairs if isinstance(logs, tuple)]
+    drifts = [
+        abs(lead(logs, trained) - lead(trained, trained))
+        for logs, trained in pairs
+        if isinstance(logs, tuple) and isinstance(trained, tuple)
+    ]
     return MergeCheck(
         onto=onto,
         n_prompts=len(pairs),
@@ -235,9 +232,9 @@ def verdict_of(answer: Answer) -> int | None:
     return answer.index(max(answer)) if isinstance(answer, tuple) else answer
 
 
-def lead(logs: Any, trained: Any) -> float:
+def lead(logs: Logs, trained: Logs) -> float:
     """By how many nats the verdict of what was trained is likelier than the likeliest other answer."""
-    answer = verdict_of(trained)
+    answer = trained.index(max(trained))
     return logs[answer] - max(value for index, value in enumerate(logs) if index != answer)
 
 

@@ -9,7 +9,7 @@ framing, and why the rest was not.
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import multimode
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from evenhand.float32 import float32_head
 from evenhand.generation import generated, stop_ids
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import CONFIG_FILE, check_complete
-from training.config import BCTRun, DPORun, TrainingConfig, WritingStudy
+from training.config import TrainingConfig, WritingStudy
 from training.examples import TOO_LONG, Example, Sifted, TrainingPrompt, sifted
 from training.qlora import autocast
 
@@ -86,14 +86,8 @@ class ReplyTargets:
     def examples(self, units: Sequence[Any]) -> Sifted:
         """The examples of some units, and the prompts that have none. Raises DataError when nothing is left."""
         prompts = [prompt for unit in units for prompt in self.study.prompts(unit, self.config)]
-        method: Callable[[Sequence[TrainingPrompt]], Iterator[list[Target] | str]]
-        match self.config:
-            case BCTRun():
-                method = self.of_baseline
-            case DPORun():
-                method = self.pairs
-            case _:
-                method = self.right_replies
+        methods = {"bct": self.of_baseline, "dpo": self.pairs, "right_replies": self.right_replies}
+        method = methods[getattr(self.config, "method", "")]
         bundles = []
         limit = self.config.examples.max_prompt_length
         for prompt, targets in zip(prompts, method(prompts), strict=True):
