@@ -1,6 +1,7 @@
 """Merging a run: the right sum rounded without bias, each merge measured, and no checkpoint that judges otherwise."""
 
 import json
+from functools import cache
 
 import pytest
 import torch
@@ -35,11 +36,23 @@ def weights_of(folder):
     return {name: tensor for file in folder.glob("*.safetensors") for name, tensor in load_file(file).items()}
 
 
+@pytest.fixture(scope="module")
+def merges(tmp_path_factory):
+    """Family → (a tiny model in shards, {what its run was merged onto: the folder}), each made once."""
+
+    @cache
+    def get(family):
+        root = tmp_path_factory.mktemp(family)
+        model = tiny_model(root / "model", family, max_shard_size="300KB")
+        run = train(tiny_run("dpo" if family == "llama" else "sft", model, root, optimiser={"max_steps": 2}))
+        return model, {onto: merge(run, onto, n_prompts=16, min_agreement=0.5) for onto in ("nf4", "bf16")}
+
+    return get
+
+
 @pytest.mark.parametrize("family", ["gemma3", "llama", *more_families("mistral", "qwen2")])
-def test_every_family_goes_through_both_merges_in_shards(family, tmp_path):
-    model = tiny_model(tmp_path / "model", family, max_shard_size="300KB")
-    run = train(tiny_run("dpo" if family == "llama" else "sft", model, tmp_path, optimiser={"max_steps": 2}))
-    merged = {onto: merge(run, onto, n_prompts=16, min_agreement=0.5) for onto in ("nf4", "bf16")}
+def test_every_family_goes_through_both_merges_in_shards(family, merges):
+    model, merged = merges(family)
     checks = {onto: read_json(folder / DONE_FILE) for onto, folder in merged.items()}
     assert checks["nf4"]["agreement_rate"] >= 0.9
     assert checks["nf4"]["mean_margin_drift"] < 0.05 < checks["bf16"]["mean_margin_drift"]
@@ -109,25 +122,8 @@ def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(run):
         merge(run, "bf16")
 
 
-def gemma_that_sees(folder):
-    """A tiny Gemma-3 as the 4B to 27B models are: a language model beside an image encoder."""
-    from transformers import Gemma3Config, Gemma3ForConditionalGeneration
-
-    tiny_model(folder, "gemma3")
-    text = {**json.loads((folder / "config.json").read_text()), "model_type": "gemma3_text"}
-    vision = {
-        f"{name}_size": size for name, size in {"hidden": 32, "intermediate": 32, "image": 28, "patch": 14}.items()
-    }
-    vision |= {"num_hidden_layers": 1, "num_attention_heads": 1}
-    torch.manual_seed(0)
-    config = Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4)
-    (folder / "model.safetensors").unlink()
-    Gemma3ForConditionalGeneration(config).to(torch.bfloat16).save_pretrained(folder)
-    return folder
-
-
 def test_of_a_model_that_sees_only_the_language_half_is_trained(tmp_path):
-    folder = gemma_that_sees(tmp_path / "model")
+    folder = tiny_model(tmp_path / "model", "gemma3 that sees")
     run = train(tiny_run("dpo", folder, tmp_path, optimiser={"max_steps": 2}))
     names = list(load_file(run / "adapter" / "adapter_model.safetensors"))
     assert len(names) == 2 * 7 * 2
@@ -136,18 +132,18 @@ def test_of_a_model_that_sees_only_the_language_half_is_trained(tmp_path):
     assert set(load_file(merged / "model.safetensors")) == set(load_file(folder / "model.safetensors"))
 
 
-def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(run):
+def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(merges):
     """It would be its own base: what the adapter added is less than half a step of the grid."""
-    merged = merge(run, "nf4", n_prompts=16, min_agreement=0.5)
+    _, merged = merges("llama")
     with pytest.raises(ConfigError, match="NF4 again rounds away what it has learnt"):
-        load_base(merged, QuantisationConfig())
-    words = [str(ROOT / "configs" / "training" / "pocket-sft.yaml"), f"model.name={merged}"]
-    (wrong,) = (check for check in examine(words, None).checks if check.state == "wrong")
+        load_base(merged["nf4"], QuantisationConfig())
+    words = [str(ROOT / "configs" / "training" / "pocket-sft.yaml"), f"model.name={merged['nf4']}"]
+    (wrong,) = (check for check in examine(words, None) if check.state == "wrong")
     assert wrong.subject == "quantisation"
     assert wrong.says.endswith("merged with --onto bf16")
-    assert not [c for c in examine([*words, "quantisation.kind=none"], None).checks if c.state == "wrong"]
-    load_base(merged, BF16_BASE)
-    load_base(merge(run, "bf16", n_prompts=16, min_agreement=0.5), QuantisationConfig())
+    assert not [c for c in examine([*words, "quantisation.kind=none"], None) if c.state == "wrong"]
+    load_base(merged["nf4"], BF16_BASE)
+    load_base(merged["bf16"], QuantisationConfig())
 
 
 def test_a_merged_checkpoint_whose_bytes_have_changed_is_neither_found_again_nor_sampled(
