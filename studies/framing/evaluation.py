@@ -16,13 +16,12 @@ from eval.estimates.changes import Change, family, scores_frame
 from eval.estimates.resampling import FloatArray, holm
 from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles, from_blocks, observed_changes
 from eval.options import Options
-from eval.report.tables import TableSpec, table_from, yaml_tables
-from eval.results import Results, changes_table
+from eval.report.tables import TableSpec, legend, table_from, yaml_tables
+from eval.results import Results, by_change, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
 from eval.shift.agreement import MEASURES, risk_plots
 from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, Answer, answer, in_one_family, with_floors
-from evenhand.completions import rendered_prompts
 from evenhand.config import parse_config
 from evenhand.errors import EvenhandError
 from evenhand.records import plain
@@ -35,6 +34,7 @@ from studies.framing.replies import TIE
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, under_rules, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
+from studies.prompt_texts import prompt_texts
 
 MANY_UNPARSED = 10.0  # percent of replies that name no answer, from which on figures say more about format
 SATURATED = 95.0  # percent of one answer
@@ -100,7 +100,22 @@ def facts(results: Results) -> dict[str, Any]:
     answers = in_one_family({name: of["answer"] for name, of in judges.items()})
     judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
-    return {"of": judges, "everything": ALL, "every": EVERY, "many_unparsed": MANY_UNPARSED, **limits}
+    asked = {"everything": ALL, "every": EVERY, "many_unparsed": MANY_UNPARSED}
+    return {"of": judges, "moved": moved_in(results), **asked, **limits}
+
+
+def moved_in(results: Results) -> dict[str, dict[str, list[Any]]]:
+    """Each judge after the base → in which way → the shifts, or what is right, that changed significantly, by size."""
+    asked = next(iter(results.judges.values())).section.framings
+    moved: dict[str, dict[str, list[Any]]] = {name: {} for name in [*results.judges][1:] if results.is_before_after}
+    shown = {"shift": asked, "right": [EVERY]}
+    for row in by_change(changes_table(results)).frame.itertuples():
+        if row.direction in (-1, 1) and row.group == ALL and row.framing in shown.get(row.measure, ()):
+            way = f"right {'more' if row.change > 0 else 'less'} often"
+            if row.measure == "shift":
+                way = f"shifts {'nearer to' if abs(row.after) < abs(row.before) else 'further from'} 0"
+            moved[row.second].setdefault(way, []).append(row)
+    return moved
 
 
 def answers_of(results: Results) -> dict[str, Answer]:
@@ -223,8 +238,8 @@ def main_rows(results: Results, measure: str) -> pd.DataFrame:
 
 
 def value_words(run: FramedRun) -> str:
-    """What the level of a framing is called: the first answer's share, or a score."""
-    return "mean score" if run.section.scale else f"{run.answers[0]} %"
+    """What the level of a framing is called: the share of the first answer, which may be called "right", or a score."""
+    return "mean score" if run.section.scale else f"answers {run.answers[0]} %"
 
 
 def digits_of(run: FramedRun) -> int:
@@ -245,10 +260,9 @@ def framings_table(results: Results) -> TableSpec:
     units = "clusters" if any(map(is_clustered, results.judges.values())) else "items"
     texts = {"level": value_words(first), "d": digits_of(first), "units": units}
     columns = yaml_tables(FILE)["framings"]["columns"].items()
-    in_words: dict[str, list[str]] = {}  # an answer may be called "right", and its share comes first
-    for head, (field, form) in columns:
-        in_words.setdefault(head.format(**texts), [field, form.format(**texts)])
-    return table_from(FILE, "framings", frame, columns=in_words)
+    in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
+    note = f"{legend(in_words, results.sentences['legend'])} {yaml_tables(FILE)['framings']['note']}"
+    return table_from(FILE, "framings", frame, columns=in_words, note=note)
 
 
 def agreement_table(results: Results) -> TableSpec:
@@ -370,7 +384,10 @@ def shows_texts(run: FramedRun) -> bool:
 
 
 def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
-    """(dataset, item) → column → text, read again from the items; empty where they are gone or have changed."""
+    """(dataset, item) → column → text, read again from the items; empty where they are gone or have changed.
+
+    First, for the list: what prompts show, and of that no dates and numbers.
+    """
     try:
         if not shows_texts(run) or run.section.units(run.verdict).content_hash != run.provenance.get("item_set_hash"):
             return {}
@@ -378,8 +395,13 @@ def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
     except EvenhandError:
         return {}
     no_texts = (run.section.columns.id or "id", run.section.columns.group, "dataset")
-    texts = [(row, {k: v for k, v in row.values.items() if isinstance(v, str) and k not in no_texts}) for row in rows]
-    return {(row.dataset, row.item_id): columns for row, columns in texts}
+    shown = run.section.names_of_columns
+    texts = {}
+    for row in rows:
+        columns = [(k, v) for k, v in row.values.items() if isinstance(v, str) and k not in no_texts]
+        columns.sort(key=lambda c: (sum(map(str.isalpha, c[1])) <= sum(map(str.isdigit, c[1])), c[0] not in shown))
+        texts[row.dataset, row.item_id] = dict(columns)
+    return texts
 
 
 def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
@@ -388,7 +410,7 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
 
     for name, run in runs.items():
         is_open = shows_texts(run)
-        read = rendered_prompts(run.path, run.replies) if is_open else {}
+        read = prompt_texts(run, run.replies.keys()) if is_open else {}
         values: dict[Any, float] = dict(zip(run.answers, run.values, strict=True))
         baseline: dict[tuple[Any, ...], str | None] = {}
         rows = [(dict(prompt.factors), prompt) for prompt in run.plan]
