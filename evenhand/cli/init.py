@@ -121,7 +121,6 @@ def proposal(file: Path, at: str, folder: Path, named: Mapping[str, list[str]]) 
         name=re.sub(r"[^\w.]+", "-", file.name.partition(".")[0], flags=re.ASCII) or "study",
         source={"file": os.path.relpath(file, folder)} | ({"at": at} if at else {}),
         columns={key: names[0] for key, names in (("id", roles["id"]), ("label", label)) if names},
-        asked=question_text(roles["question"]),
         unused=[name for name in columns if name not in used],
         text_of={name: first_of(name, columns) for name in roles["right"] + roles["wrong"]},
         is_from_1=set() < {*spelt} <= {*"123456789"},
@@ -217,9 +216,11 @@ def leaves(value: Any) -> list[str]:
     """The texts and numbers in a value, its lists and objects, as `bare` writes them."""
     value = unpacked_cell(value)
     parts = [*value.values()] if isinstance(value, dict) else value
-    if isinstance(parts, list):
-        return [leaf for part in parts for leaf in leaves(part)]
-    return [] if parts is None else [bare(parts)]
+    return (
+        [leaf for part in parts for leaf in leaves(part)]
+        if isinstance(parts, list)
+        else [bare(parts)] * (parts is not None)
+    )
 
 
 def pair_in(columns: Values) -> list[str]:
@@ -243,19 +244,12 @@ def sayings(spelt: Mapping[str, str], pair: Sequence[str]) -> dict[str, str] | N
     return dict(zip(spelt.values(), pair, strict=True)) if is_told else None
 
 
-def question_text(texts: Sequence[str]) -> str:
-    """The columns that a proposal asks about, each under its name where there are several."""
-    heads = [f"{name}: " if texts[1:] and re.fullmatch(r"[\w .-]+", name) else "" for name in texts]
-    return "\n\n    ".join(f"{head}{slot(name)}" for head, name in zip(heads, texts, strict=True))
-
-
 def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Each column's cells; of one that holds objects those one level down, as ARC's question.stem."""
     columns = {name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row}
     for name, cells in [*columns.items()]:
-        objects = [cell for cell in cells if isinstance(cell, dict) and not is_list_of_texts(cell)]
-        if len(objects) == len(cells):
-            columns |= {f"{name}.{key}": [cell.get(key) for cell in objects] for key in objects[0]}
+        if all(isinstance(cell, dict) and not is_list_of_texts(cell) for cell in cells):
+            columns |= {f"{name}.{key}": [cell.get(key) for cell in cells] for key in cells[0]}
             del columns[name]
     return columns
 
@@ -265,12 +259,10 @@ def options_in(columns: Values) -> list[str]:
     lists = [name for name, values in columns.items() if all(is_list_of_texts(value) for value in values)]
     stems = dict[str, list[str]]()
     for name in filter(lambda name: is_plain(columns[name]), columns):
-        if match := re.fullmatch(r"([^.]*?)[ _(-]*([0-9]|[A-J]|[a-j])[).]?", name):
+        match = re.fullmatch(r"([^.]*?)[ _(-]*([0-9]|[A-J]|[a-j])[).]?", name)
+        if match and (plain_name(match[1]) in NAMES["options"] or re.search(r"[^\W\d]", str(columns[name][0]))):
             stems.setdefault(plain_name(match[1]), []).append(name)
-    are_texts = [
-        stem for stem, names in stems.items() if names[2:] and re.search(r"[^\W\d]", str(columns[names[0]][0]))
-    ]
-    numbered = [names for stem, names in stems.items() if stem in are_texts or (names[1:] and stem in NAMES["options"])]
+    numbered = [names for stem, names in stems.items() if names[2 - (stem in NAMES["options"]) :]]
     return next(iter([*([name] for name in lists if "." not in name), *numbered, *([name] for name in lists)]), [])
 
 
@@ -281,9 +273,8 @@ def is_plain(values: Sequence[Any]) -> bool:
 
 def is_id(name: str, values: Sequence[Any]) -> bool:
     """Whether a column names its rows: called so, and no value twice or absent."""
-    return re.search(r"(^|_)(u?id|idx|index|key|nr|no)$|[a-z]Id$", name, re.I) is not None and (
-        is_plain(values) and None not in values and len({str(value) for value in values}) == len(values)
-    )
+    is_called_so = re.search(r"(^|_)(u?id|idx|index|key|nr|no)$|[a-z]Id$", name, re.I) is not None
+    return is_called_so and is_plain(values) and None not in values and len({*map(str, values)}) == len(values)
 
 
 def is_list_of_texts(value: Any) -> bool:
