@@ -246,7 +246,9 @@ def sayings(spelt: Mapping[str, str], pair: Sequence[str]) -> dict[str, str] | N
 
 def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Each column's cells; of one that holds objects those one level down, as ARC's question.stem."""
-    columns = {name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row}
+    columns: dict[str, list[Any]] = {
+        name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row
+    }
     for name, cells in [*columns.items()]:
         if all(isinstance(cell, dict) and not is_list_of_texts(cell) for cell in cells):
             columns |= {f"{name}.{key}": [cell.get(key) for cell in cells] for key in cells[0]}
