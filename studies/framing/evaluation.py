@@ -2,9 +2,10 @@
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -221,19 +222,19 @@ def known_scores(results: Results) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=4)
-def rows_by_measure(results: Results) -> dict[str, pd.DataFrame]:
-    """Measure → its scores over all groups, on the average where there is one, else on the dataset."""
+def main_scores(results: Results) -> pd.DataFrame:
+    """The scores over all groups, on the average where there is one, else on the dataset."""
     rows = known_scores(results)
     rows = rows[rows["group"] == ALL]
     is_average = rows["dataset"] == AVERAGE
     alike = [rows[key] for key in ("measure", "judge", "framing")]
-    rows = rows[is_average | ~is_average.groupby(alike, dropna=False).transform("any")]
-    return dict(iter(rows.groupby("measure", sort=False)))
+    return rows[is_average | ~is_average.groupby(alike, dropna=False).transform("any")]
 
 
 def main_rows(results: Results, measure: str) -> pd.DataFrame:
-    """The scores of a measure; see rows_by_measure."""
-    return rows_by_measure(results).get(measure, known_scores(results)[:0])
+    """Those of a measure."""
+    rows = main_scores(results)
+    return rows[rows["measure"] == measure]
 
 
 def value_words(run: FramedRun) -> str:
@@ -330,9 +331,13 @@ def percent_known(of_datasets: Sequence[FloatArray], axis: int | tuple[int, ...]
         return np.asarray(100 * np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))
 
 
-def rows_of(results: Results, judge: str, measure: str) -> dict[str, Any]:
-    """Framing → a judge's row over all groups, on the average where there is one, else on the dataset."""
-    return {row.framing: row for row in main_rows(results, measure).itertuples() if row.judge == judge}
+@lru_cache(maxsize=4)
+def main_records(results: Results) -> dict[tuple[str, str], dict[str, Any]]:
+    """(judge, measure) → framing → its row of main_scores."""
+    records = defaultdict[tuple[str, str], dict[str, Any]](dict)
+    for row in main_scores(results).itertuples():
+        records[row.judge, row.measure][row.framing] = row
+    return dict(records)
 
 
 def is_beyond(row: Any) -> bool:
@@ -343,7 +348,10 @@ def is_beyond(row: Any) -> bool:
 def said_of(results: Results, judge: str) -> dict[str, Any]:
     """What the template says of a judge: the rows of a measure by framing, the answer, what to doubt."""
     run: FramedRun = results.judges[judge]
-    rows = partial(rows_of, results, judge)
+
+    def rows(measure: str) -> dict[str, Any]:
+        return main_records(results).get((judge, measure), {})
+
     is_saturated, first = most_common(run) >= SATURATED, rows("first").get(run.section.baseline)
     framings = [name for name in rows("shift") if name in run.section.framings]
     changed = [row for name, row in (rows("net_changed") or rows("changed")).items() if name in framings]

@@ -74,6 +74,7 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(befor
     assert len(shifts) == 10
     assert (tmp_path / "compared" / "framing" / "items.html").exists()
     printed = capsys.readouterr().out
+    assert printed.startswith("after against before: ")
     assert "differs in" not in printed
     on_card = json.loads((tmp_path / "card" / "scorecard_changes.json").read_text())
     (expert,) = (r for r in on_card if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", ALL))
