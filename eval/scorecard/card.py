@@ -15,7 +15,7 @@ from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import change_over_seeds, over_seeds, surely
 from eval.evaluation import CardFigure, Evaluation
 from eval.options import Options
-from eval.report.tables import TABLES, TableSpec, number, sentences, signed, significance, table_from
+from eval.report.tables import TABLES, TableSpec, legend, number, sentences, signed, significance, table_from
 from eval.results import Results, hanging
 from eval.scorecard.arms import BASE, CALIBRATED, FREE, PATCH, TRAINED, CardArm, other_checkpoint
 from evenhand.errors import DataError
@@ -60,9 +60,12 @@ class PooledFigure:
             line["chance"] = figure.shown(fmean(chances)) if is_raised and chances else None
             if change := self.pooled.get(arm):
                 before = change.before.value
-                line |= {"seeds": len(seeds), **ends_of("change", change.change), "p_holm": change.p_holm}
+                ends = ends_of("squares" if figure.is_square else "change", change.change)
+                line |= {"seeds": len(seeds), **ends, "p_holm": change.p_holm}
                 line |= {"of": None if before == self.base.value else figure.shown(before)}
-                line |= {"significance": significance(change.direction)}
+                words = significance(change.direction)
+                better_or_worse = {"lower": "better", "higher": "worse"} if figure.is_square else {}
+                line |= {"significance": better_or_worse.get(words, words)}
                 if len(seeds) > 1:
                     line["of_seeds"] = " ".join(number(figure.shown(seed.value), figure.digits) for seed in seeds)
             lines.append(line)
@@ -70,8 +73,9 @@ class PooledFigure:
         return pd.DataFrame(lines).drop(columns=[] if is_pooled else "seeds")
 
     def table(self, first: Sequence[str] = ()) -> TableSpec:
-        """A line an arm, for the console; first: arms that stand above the others."""
+        """A line an arm, for the console; first: arms that stand above the others. Squares have no change of theirs."""
         lines = self.lines().sort_values("arm", key=lambda arms: ~arms.isin(first), kind="stable")
+        lines = lines.drop(columns=["squares"], errors="ignore")
         keys = {"name": self.figure.name, "title": self.figure.words}
         return table_from(TABLES, "scorecard", lines, digits=self.figure.digits, **keys)
 
@@ -189,7 +193,8 @@ class StudyCard:
         lines = pd.concat([pooled.lines() for pooled in self.figures], ignore_index=True)
         arms, columns = lines[["arm"]].drop_duplicates(), dict[str, Any]({"arm": ("arm", "")})
         for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
-            names = ["value", "change_low", "change_high"]
+            change = "squares" if figure.is_square else "change"
+            names = ["value", f"{change}_low", f"{change}_high"]
             of_arms = lines[lines["name"] == figure.name].set_index("arm")[names].add_prefix(f"{figure.name}_")
             arms = arms.join(of_arms, on="arm")
             value, *interval = of_arms.columns
@@ -226,6 +231,7 @@ class StudyCard:
             "heading": f"Which arm straightens the judge? ({self.study})",
             "answer": self.sentences["ranking"],
             "warnings": self.warnings,
+            "legend": self.legend(self.sentences["ranking"]),
             "figures": drawn,
             "reading": self.sentences["reading"],
             "method": self.sentences["method"],
@@ -249,8 +255,13 @@ class StudyCard:
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
             "differing": differing(self.differences, is_serious=True),
             "base_unranked": self.unranked.get(BASE),
+            "base_run": self.arms[0].path,
         }
         return sentences(WORDS, {**facts, **self.ranking})
+
+    def legend(self, texts: Sequence[str]) -> str:
+        """What the terms in some texts mean."""
+        return legend(texts, self.sentences["legend"])
 
     @cached_property
     def ranking(self) -> dict[str, Any]:
@@ -383,7 +394,7 @@ class StudyCard:
             return f"its change of {words} is unknown"
         if is_kept(worst, self.margin, is_either_way=not self.is_right_known):
             return ""
-        return f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
+        return f"{words} changes by {signed(over_seeds(seeds).value)}, and {signed(worst)} cannot be excluded"
 
     @cached_property
     def against(self) -> Mapping[str, Changes]:

@@ -182,7 +182,8 @@ def card_texts(card: StudyCard, *, is_all: bool) -> list[str]:
     if is_all:
         return [wrapped([*ranking, *reading]), *(console(pooled.table()) for pooled in card.figures)]
     first = (BASE, card.best_free, card.ranking["recommended"])
-    return [wrapped(ranking or reading[:1]), *(console(pooled.table(first), MOST_PRINTED + 1) for pooled in ranked)]
+    texts = [wrapped(ranking or reading[:1]), *(console(pooled.table(first), MOST_PRINTED + 1) for pooled in ranked)]
+    return [*texts, wrapped([card.legend([*texts, *card.warnings[:1]])])]
 
 
 def load_cards(options: Options) -> tuple[Sequence[CardArm], dict[str, StudyCard]]:
