@@ -84,7 +84,7 @@ def drift_rows(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], results
         of_run = compared["changes"].get(run.name, ())
         for i, ranked in enumerate((card.lowest, card.kept), start=1):
             wanted = [figures[figure] for figure in ranked if figure in figures]
-            for figure, change in [(figure, c) for figure in wanted for c in of_run if figure.is_of(c)][:1]:
+            for figure, change in [(figure, c) for figure in wanted if (c := figure.among(of_run))][:1]:
                 values = map(figure.shown, (change.before.value, change.after.value))
                 row |= dict(zip((f"before_{i}", f"after_{i}"), values, strict=True))
                 row |= {f"words_{i}": figure.words, f"p_{i}": change.p_holm, f"direction_{i}": change.direction}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import Change, adjusted
+from eval.estimates.changes import Change, adjusted, family
 from eval.estimates.comparability import Difference, difference_lines, differing
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import change_over_seeds, over_seeds, surely
@@ -50,7 +50,7 @@ class PooledFigure:
 
         Of a mean of squares value, chance and the seeds' values are roots.
         """
-        figure, lines = self.figure, []
+        figure, lines, is_pooled = self.figure, [], any(len(seeds) > 1 for seeds in self.seeds.values())
         for arm in (BASE, *self.pooled):
             level, *seeds = self.levels(arm)
             chances = [chance for seed in seeds or [level] if (chance := by_chance(seed)) is not None]
@@ -60,14 +60,14 @@ class PooledFigure:
             line["chance"] = figure.shown(fmean(chances)) if is_raised and chances else None
             if change := self.pooled.get(arm):
                 before = change.before.value
-                line |= {"seeds": len(seeds), **ends_of("change", change.change), "p_holm": change.p_holm}
+                line |= {**ends_of("change", change.change), "p_holm": change.p_holm}
+                line |= {"seeds": len(seeds)} if is_pooled else {}
                 line |= {"of": None if before == self.base.value else figure.shown(before)}
                 line |= {"significance": significance(change.direction)}
                 if len(seeds) > 1:
                     line["of_seeds"] = " ".join(number(figure.shown(seed.value), figure.digits) for seed in seeds)
             lines.append(line)
-        is_pooled = any(len(seeds) > 1 for seeds in self.seeds.values())
-        return pd.DataFrame(lines).drop(columns=[] if is_pooled else "seeds")
+        return pd.DataFrame(lines)
 
     def table(self, first: Sequence[str] = ()) -> TableSpec:
         """A line an arm, for the console; first: arms that stand above the others."""
@@ -131,8 +131,7 @@ class StudyCard:
         """The figures that an arm has, in the study's order."""
         pooled_figures = []
         for figure in self.card_figures:
-            of_rows = {row: changes_in(figure, changes) for row, changes in self.changes.items()}
-            rows = {row: matching[-1] for row, matching in of_rows.items() if matching}
+            rows = {row: change for row, changes in self.changes.items() if (change := figure.among(changes))}
             pooled = {change.second: change for change in self.contrasts(figure, {BASE: self.changes})}
             seeds = {arm: [change for row, change in rows.items() if self.arm_of[row] == arm] for arm in pooled}
             pooled_figures += [PooledFigure(figure=figure, rows=rows, seeds=seeds, pooled=pooled)] if rows else []
@@ -239,16 +238,12 @@ class StudyCard:
         """Part of the template → its sentences."""
         rows, card = {arm.name: arm for arm in self.arms}, self.evaluation.own_card
         facts = {
-            "study": self.study,
+            "card": self,
             "notes": card.notes(self.judges, self.options),
-            "kept": self.kept and self.kept.figure.words,
-            "margin": self.margin,
-            "is_right_known": self.is_right_known,
             "against": self.leads_in((each for each in self.card_figures if each.is_main), self.against),
             "blank": [arm.name for arm in self.arms if arm.name not in self.judges and arm.is_named],
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
             "differing": differing(self.differences, is_serious=True),
-            "base_unranked": self.unranked.get(BASE),
         }
         return sentences(WORDS, {**facts, **self.ranking})
 
@@ -256,7 +251,7 @@ class StudyCard:
     def ranking(self) -> dict[str, Any]:
         """What the template says of the arm with the lowest value that surely keeps what it gets right; of the next."""
         if not self.lowest:
-            return {"lowest": "", "best": None, "recommended": "", "left_out": {}, "free": "", "further": []}
+            return {"best": None, "recommended": "", "left_out": {}, "further": []}
         main = self.of_base[self.lowest]
         words = main.figure.words
         levels = {arm: pooled.after.value for arm, pooled in main.pooled.items() if arm not in self.ruled_arms}
@@ -274,10 +269,6 @@ class StudyCard:
         recommended = self.recommended(order)
         added_arm = next((arm for arm in (recommended, *order) if arm in self.added), "")
         return {
-            "lowest": words,
-            "free": self.best_free,
-            "main": main,
-            "kept_figure": self.kept,
             "has_arms": bool(sampled),
             "levels": {arm: main.figure.shown(levels[arm]) for arm in order},
             "left_out": {arm: reason for arm, reason in reasons.items() if reason},
@@ -288,7 +279,6 @@ class StudyCard:
             "recommended": recommended,
             "adds": self.added.get(added_arm, ()),
             "further": [lines for arm, lines in self.added.items() if arm != added_arm],
-            "right": self.kept.pooled[order[0]] if best and self.kept else None,
             "next": following,
             "leads": self.leads(*order[:2]) if following else [],
         }
@@ -337,9 +327,8 @@ class StudyCard:
         if not self.kept or not self.is_right_known:
             return best
         for arm in dearer:
-            changes = changes_in(self.kept.figure, self.changes_between(best, arm))
-            if any((change.change.low or 0.0) > 0 for change in changes[-1:]):
-                best = arm
+            change = self.kept.figure.among(self.changes_between(best, arm))
+            best = arm if change and (change.change.low or 0.0) > 0 else best
         return best
 
     @cached_property
@@ -411,7 +400,7 @@ class StudyCard:
         pairs: dict[tuple[str, str], dict[str, list[Change]]] = {}  # two arms → row of the first → its changes
         for reference, rows in against.items():
             for row, changes in rows.items():
-                for change in changes_in(figure, changes)[-1:]:
+                if change := figure.among(changes):
                     of_pair = pairs.setdefault((self.arm_of[reference], self.arm_of[row]), {})
                     of_pair.setdefault(reference, []).append(change)
         leads = [change_over_seeds([*of_pair.values()], *arms) for arms, of_pair in pairs.items()]
@@ -468,25 +457,18 @@ def changes_against(
     judges: Mapping[str, Any],
     unranked: Mapping[str, str],
     options: Options,
-) -> dict[str, Sequence[Change]]:
+) -> Changes:
     """Row → its changes against another one; p is adjusted over the rows of a family."""
-    changes = dict[str, Sequence[Change]]()
-    for family in dict.fromkeys(map(family_of_arm, arms)):
-        names = [arm.name for arm in arms if arm.name in judges and family_of_arm(arm) == family]
-        pairs = [{reference.name: judges[reference.name], name: judges[name]} for name in names]
-        of_pairs = [row_changes(evaluation, pair, options) for pair in pairs]
-        changes |= dict(zip(names, adjusted(of_pairs, [bool(unranked[name]) for name in names]), strict=True))
-    return changes
+    names, families = [arm.name for arm in arms if arm.name in judges], {arm.name: family_of_arm(arm) for arm in arms}
+    pairs = [{reference.name: judges[reference.name], name: judges[name]} for name in names]
+    of_pairs = [row_changes(evaluation, pair, options) for pair in pairs]
+    is_unranked = [bool(unranked[name]) for name in names]
+    return dict(zip(names, adjusted(of_pairs, is_unranked, lambda c: (families[c.second], *family(c))), strict=True))
 
 
 def ends_of(name: str, estimate: Estimate | None) -> dict[str, float | None]:
     """An estimate in three columns: the value's, and those of both ends."""
     return {f"{name}{end}": getattr(estimate, key, None) for end, key in INTERVAL.items()}
-
-
-def changes_in(figure: CardFigure, changes: Sequence[Change]) -> list[Change]:
-    """Those of some changes that are one in a figure. Of a sole dataset, its average repeats it: take the last."""
-    return [change for change in changes if figure.is_of(change)]
 
 
 def family_of_arm(arm: CardArm) -> str:

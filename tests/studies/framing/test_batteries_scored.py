@@ -8,7 +8,6 @@ import pytest
 
 from eval.__main__ import compare_main, score_main, scorecard_main
 from eval.estimates.resampling import holm
-from eval.results import read_run
 from evenhand.config import read_yaml
 from evenhand.item_files import ItemSource
 from studies.framing.evaluation import asked_by, item_texts, most_common
@@ -16,6 +15,7 @@ from studies.framing.measures import ALL, flips
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
+from tests.made.read_back import read_run
 
 AGAIN = "are you sure?"
 
