@@ -131,14 +131,6 @@ def report_main(argv: Sequence[str]) -> None:
     say_and_report(every, out)
 
 
-def scorecard_main(argv: Sequence[str]) -> None:
-    """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
-    options = read_options("scorecard", argv)
-    from eval.scorecard.command import scorecard
-
-    scorecard(options)
-
-
 def calibrate_main(argv: Sequence[str]) -> None:
     """`evenhand calibrate TRAIN_RUN TEST_RUN`: fit thresholds, print and write them."""
     options = verb_options("calibrate", argv)

@@ -15,7 +15,7 @@ from eval.reruns import differing, is_rerun
 from eval.results import Results
 from eval.runs import FinishedRun
 from eval.scorecard.arms import BASE, TRAINED, arm_of
-from eval.scorecard.command import compared_rows
+from eval.scorecard.rows import compared_rows
 from evenhand.errors import DataError
 from evenhand.terminal import say
 

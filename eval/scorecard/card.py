@@ -15,8 +15,8 @@ from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import change_over_seeds, over_seeds, surely
 from eval.evaluation import CardFigure, Evaluation
 from eval.options import Options
-from eval.report.tables import TABLES, TableSpec, number, sentences, signed, significance, table_from
-from eval.results import Results, hanging
+from eval.report.tables import TABLES, TableSpec, console, number, sentences, signed, significance, table_from, wrapped
+from eval.results import MOST_PRINTED, Results, hanging
 from eval.scorecard.arms import BASE, CALIBRATED, FREE, PATCH, TRAINED, CardArm, other_checkpoint
 from evenhand.errors import DataError
 
@@ -217,6 +217,15 @@ class StudyCard:
             name, zero = (name, 0) if is_ranked else (f"{name}_kept", None)
             plots.append(interval_plot(name, f"{words} of each arm", frame, label, zero=zero))
         return plots
+
+    def texts(self, *, is_all: bool) -> list[str]:
+        """The recommendation, and the arms in the figure that they are ranked by; with is_all all there is."""
+        ranked = [pooled for pooled in self.figures if pooled.figure.name == self.lowest] or self.figures[:1]
+        ranking, reading = self.sentences["ranking"], self.sentences["reading"]
+        if is_all:
+            return [wrapped([*ranking, *reading]), *(console(pooled.table()) for pooled in self.figures)]
+        first = (BASE, self.best_free, self.ranking["recommended"])
+        return [wrapped(ranking or reading[:1]), *(console(pooled.table(first), MOST_PRINTED + 1) for pooled in ranked)]
 
     def view(self, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         """What the page's template shows of it; see eval.report.page. drawn: its figures there."""

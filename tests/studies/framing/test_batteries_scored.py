@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eval.__main__ import compare_main, score_main, scorecard_main
+from eval.__main__ import compare_main, score_main
 from eval.estimates.resampling import holm
+from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.config import read_yaml
 from evenhand.item_files import ItemSource
 from studies.framing.evaluation import asked_by, item_texts, most_common
