@@ -37,10 +37,6 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
         raise DataError(f"{verb} runs and files of verdicts apart: they were not asked alike")
     if options.are_files and not options.out:
         raise DataError("files of verdicts need --out DIR")
-    idle = {"--side-by-side": options.side_by_side, "--allow-differences": options.allow_differences}
-    for word in (word for word, is_given in idle.items() if is_given):
-        if verb == "report" and (options.are_files or len(options.sources) == 1):
-            raise DataError(f"{word}: is about several runs, and here it would do nothing; leave it out")
     if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
         raise DataError("--out takes one run; without it each run's scores go into RUN/scores")
     if options.junit and not options.fail_if:

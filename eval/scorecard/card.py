@@ -23,6 +23,7 @@ from evenhand.errors import DataError
 WORDS = Path(__file__).with_name("words.j2")
 Changes = Mapping[str, Sequence[Change]]  # row → the changes from another one to it
 Lead = tuple[CardFigure, Change]  # of one arm over another
+CHANGE = ("change_low", "change_high")
 INTERVAL = {"": "value", "_low": "low", "_high": "high"}  # end of a column's name → field of an Estimate
 
 
@@ -96,19 +97,9 @@ class StudyCard:
         return [change for rows in (self.changes, *self.against.values()) for row in rows.values() for change in row]
 
     @cached_property
-    def card_figures(self) -> Sequence[CardFigure]:
-        """The study's figures, whether an arm has them or not."""
-        return self.evaluation.own_card.figures(self.judges)
-
-    @cached_property
     def arm_of(self) -> dict[str, str]:
         """Row → arm."""
         return {arm.name: arm.arm for arm in self.arms}
-
-    @cached_property
-    def families(self) -> dict[str, str]:
-        """Arm → what p of its changes is adjusted over, whatever numbers of seeds the arms have."""
-        return {arm.arm: family_of_arm(arm) for arm in self.arms}
 
     @cached_property
     def unranked_arms(self) -> set[str]:
@@ -130,7 +121,7 @@ class StudyCard:
     def figures(self) -> list[PooledFigure]:
         """The figures that an arm has, in the study's order."""
         pooled_figures = []
-        for figure in self.card_figures:
+        for figure in self.evaluation.own_card.figures(self.judges):
             rows = {row: change for row, changes in self.changes.items() if (change := figure.among(changes))}
             pooled = {change.second: change for change in self.contrasts(figure, {BASE: self.changes})}
             seeds = {arm: [change for row, change in rows.items() if self.arm_of[row] == arm] for arm in pooled}
@@ -186,19 +177,17 @@ class StudyCard:
         if not self.figures:
             return []
         lines = pd.concat([pooled.lines() for pooled in self.figures], ignore_index=True)
-        arms, columns = lines[["arm"]].drop_duplicates(), dict[str, Any]({"arm": ("arm", "")})
+        wide = lines.pivot(index="arm", columns="name", values=["value", *CHANGE]).reindex(lines["arm"].unique())
+        wide.columns = wide.columns.map("_".join)
+        columns: dict[str, Any] = {"arm": ("arm", "")}
         for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
-            names = ["value", "change_low", "change_high"]
-            of_arms = lines[lines["name"] == figure.name].set_index("arm")[names].add_prefix(f"{figure.name}_")
-            arms = arms.join(of_arms, on="arm")
-            value, *interval = of_arms.columns
-            columns[figure.words] = (value, f".{figure.digits}f")
-            of_squares = ", of squares" * figure.is_square
-            columns[f"95% of change in {figure.words}{of_squares}"] = (tuple(interval), f"+.{figure.digits}f")
+            columns[figure.words] = (f"value_{figure.name}", f".{figure.digits}f")
+            of_change = f"95% of change in {figure.words}{', of squares' * figure.is_square}"
+            columns[of_change] = (tuple(f"{end}_{figure.name}" for end in CHANGE), f"+.{figure.digits}f")
         name, title = f"scorecard_{self.study}", f"Scorecard of {self.study}"
         note = " ".join(self.sentences["method"])
         return [
-            TableSpec(name=f"{name}_arms", title="The arms", frame=arms, columns=columns),
+            TableSpec(name=f"{name}_arms", title="The arms", frame=wide.reset_index(), columns=columns),
             table_from(TABLES, "scorecard", lines.assign(heading=lines["figure"]), name=name, title=title, note=note),
         ]
 
@@ -249,7 +238,7 @@ class StudyCard:
         facts = {
             "card": self,
             "notes": card.notes(self.judges, self.options),
-            "against": self.leads_in((each for each in self.card_figures if each.is_main), self.against),
+            "against": self.leads_in((pooled.figure for pooled in self.figures if pooled.figure.is_main), self.against),
             "blank": [arm.name for arm in self.arms if arm.name not in self.judges and arm.is_named],
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
             "differing": differing(self.differences, is_serious=True),
@@ -417,7 +406,8 @@ class StudyCard:
             lead if self.are_tested(lead.first, lead.second) else replace(lead, p=None, by_interval=False)
             for lead in leads
         ]
-        unranked, families = [lead.second in self.unranked_arms for lead in leads], self.families
+        unranked = [lead.second in self.unranked_arms for lead in leads]
+        families = {arm.arm: family_of_arm(arm) for arm in self.arms}  # whatever numbers of seeds they have
         of_leads = adjusted([[lead] for lead in leads], unranked, lambda lead: (lead.first, families[lead.second]))
         return [lead for (lead,) in of_leads]
 

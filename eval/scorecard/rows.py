@@ -46,11 +46,8 @@ def make_card(
     loaded = dict(zip(runs, of_runs.values(), strict=True))
     base = loaded[BASE]
     evaluation.check(loaded)
-    differences = {
-        f"{name}'s {study} run {run.name}": evaluation.differences(base, run)
-        for name, run in loaded.items()
-        if name != BASE
-    }
+    others = [(name, run) for name, run in loaded.items() if name != BASE]
+    differences = {f"{name}'s {study} run {run.name}": evaluation.differences(base, run) for name, run in others}
     if not options.allow_differences:
         mismatched = [other_checkpoint(arm, loaded[arm.name], study) for arm in arms if arm.name in loaded]
         check_comparable(base.name, differences, [*filter(None, mismatched)])
@@ -128,10 +125,10 @@ def load_cards(options: Options) -> tuple[Sequence[CardArm], dict[str, StudyCard
     if others:
         raise DataError(f"the base and its arms are of two studies, {study} and {others[0]}; use --with for a second")
     card = evaluation_of(study).own_card
-    base = arm_of(BASE, BASE, BASE, base_run, card.tested_run(base_run))
+    base = arm_of(BASE, base_run, card.tested_run(base_run))
     if options.calibrated and card.calibrated is None:
         raise DataError(f"--calibrated: {base_run} is of a study that has no thresholds; leave it out")
-    sampled = sampled_arms(base, options.arms, card.tested_run, taken=(CALIBRATED, *RULES))
+    sampled = sampled_arms(base, words, card.tested_run, taken=(CALIBRATED, *RULES))
     if (doubts := training_doubts(sampled)) and not options.allow_differences:
         raise DataError("; ".join(doubts) + ".\n  Leave such arms out, or say --allow-differences; the card states it.")
     beside = runs_beside(options.with_runs, sampled)
