@@ -16,7 +16,7 @@ from eval.options import Options
 from eval.runs import FinishedRun, PlannedPrompt
 from evenhand.config import parse_config
 from evenhand.records import Completion, Prompt, plain
-from inference.patch import PatchConfig, patched_units
+from inference.patch import PatchConfig, overlaid_units
 from studies.framing.evaluation import EVALUATION
 from studies.framing.measures import ALL
 from studies.framing.section import FramingSection
@@ -46,7 +46,7 @@ def reply_to(prompt: Prompt, seed: int) -> str:
 def run_under(patch: PatchConfig | None, section: FramingSection, seed: int) -> FinishedRun:
     """What the judge says of every item."""
     plan, replies = list[PlannedPrompt](), dict[str, list[Completion]]()
-    for unit in patched_units(section, "answer", patch).units:
+    for unit in overlaid_units(section, "answer", patch).units:
         own: dict[str, list[Completion]] = {}
         while prompts := unit.next_prompts(own):
             for prompt in prompts:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from eval.harness_logs import with_logs_read
 from eval.options import Options, Verb, verb_options
 from eval.runs import is_data_file, runs_by_study
+from evenhand.data_files import opened
 from evenhand.errors import DataError
 from evenhand.terminal import run_main
 
@@ -36,6 +37,9 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
     if options.are_files and not all(map(is_data_file, options.sources)):
         raise DataError(f"{verb} runs and files of verdicts apart: they were not asked alike")
     if options.are_files and not options.out:
+        for source in options.sources:
+            with opened(source):  # or it says that there is no such file
+                pass
         raise DataError("files of verdicts need --out DIR")
     if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
         raise DataError("--out takes one run; without it each run's scores go into RUN/scores")

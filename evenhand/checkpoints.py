@@ -4,6 +4,7 @@ Half a model never passes. The hash covers every file that can change an answer.
 """
 
 import hashlib
+import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -196,6 +197,11 @@ def adapter_folder(run: Path) -> Path:
     return folder
 
 
+def adapter_rank(run: Path) -> int:
+    """The rank of a finished training run's adapter. Raises ModelError where there is none."""
+    return int(read_json(adapter_folder(run) / ADAPTER_FILE)["r"])
+
+
 def check_no_adapter(folder: Path) -> None:
     """Raises ModelError where an adapter lies in a folder, beside weights too: transformers would add it, vLLM not."""
     if (folder / ADAPTER_FILE).is_file():
@@ -248,9 +254,14 @@ def load_tokenizer(folder: Path) -> Any:
 
     try:
         # False, not None: transformers would ask, and `yes y |` would run a checkpoint's own Python.
-        return Tokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = Tokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # of a damaged file anything: KeyError, TypeError, and from Rust a plain Exception
         raise ModelError(f"{folder}: its tokenizer cannot be loaded ({one_line(error)}); {ANEW}") from error
+    described = read_json(folder / "config.json")
+    n_rows = described.get("text_config", described).get("vocab_size", math.inf)
+    if tokenizer.vocab_size > n_rows:  # without added tokens, which a prompt need not hold
+        raise ModelError(f"{folder}: its tokenizer has {tokenizer.vocab_size} tokens, its model {n_rows}; {ANEW}")
+    return tokenizer
 
 
 def load_model(folder: Path, **arguments: Any) -> Any:

@@ -21,11 +21,8 @@ CHECKPOINT_DIR = "smollm2-135m-instruct-0.1.2"
 
 def cache_dir() -> Path:
     """Where Evenhand keeps what it can make again: $EVENHAND_CACHE, $XDG_CACHE_HOME/evenhand or ~/.cache/evenhand."""
-    if folder := os.environ.get("EVENHAND_CACHE"):
-        return Path(folder).expanduser()
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(xdg).expanduser() / "evenhand"
-    return Path.home() / ".cache" / "evenhand"
+    of_all = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("EVENHAND_CACHE") or f"{of_all}/evenhand").expanduser()
 
 
 def embedded_model_path() -> Path:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, JSON lines whose damaged line is named, checksums, and a folder's lease."""
+"""Files that appear whole or not at all, JSON lines whose damaged line is named, and checksums."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,8 @@ from typing import Any
 import yaml
 
 from evenhand.errors import DataError
-from evenhand.lease import Lease, held
 
 FORGOTTEN_S = 86_400  # nobody writes one file for a day: a half-written one that old was left by a killed process
-LOCK_FILE = ".lock"  # a lease, held while a folder is built or fetched into
 
 
 def sha256_of(path: Path) -> str:
@@ -141,15 +139,3 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 def write_json(path: Path, content: object) -> None:
     """Indented JSON, written whole."""
     write_whole(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-
-
-def locked(folder: Path, name: str) -> AbstractContextManager[Lease]:
-    """Context manager: alone in the folder, which is made where there is none. name: of the work, for other processes.
-
-    Raises DataError where another process holds it, or it cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
-    return held(folder / LOCK_FILE, f"worked on ({name})")

@@ -9,6 +9,7 @@ import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -20,6 +21,7 @@ from evenhand.records import Completion, Prompt, digest
 Source = TypeVar("Source")
 Replies = Mapping[str, Sequence[Completion]]  # prompt hash → the replies to it, in the order of their samples
 ALL: Literal["all"] = "all"
+HELD_UNITS = 2048  # of LazyUnits
 # How many of its prompt variants a unit is trained in, the main one counted as one: a key of a section.
 VariantsPerItem = Annotated[
     Literal["all", "one_per_item"] | Annotated[int, Field(ge=1, strict=True)],
@@ -57,21 +59,23 @@ class OneRound:
 
 
 class LazyUnits(Sequence[Unit]):
-    """Units that are made when they are looked at, so that their prompts need not be held all at once."""
+    """Units that are made when they are looked at, so that their prompts need not be held all at once. Those of a run
+    that is not long are made once.
+    """
 
     def __init__(self, sources: Sequence[Source], make: Callable[[Source], Unit]) -> None:
-        self.sources: Sequence[Any] = sources
-        self.make: Callable[[Any], Unit] = make
+        self.n_units = len(sources)
+        self.unit = lru_cache(HELD_UNITS)(lambda index: make(sources[index]))
 
     def __len__(self) -> int:
-        return len(self.sources)
+        return self.n_units
 
     def __iter__(self) -> Iterator[Unit]:
         # Sequence's own would take an IndexError of `make` for the end.
-        return map(self.make, self.sources)
+        return map(self.unit, range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
-        return self.make(self.sources[index])
+        return self.unit(index)
 
 
 class Units(NamedTuple):

@@ -94,7 +94,7 @@ class Values(SandboxedEnvironment):
             return obj[argument]
         except (TypeError, LookupError):
             hint = f"a text has no '{argument}' here; there are Jinja's filters, and split: {{{{ x | split(';') }}}}"
-            return self.undefined(hint if isinstance(obj, str) else None, obj, argument)
+            return self.undefined(hint if isinstance(obj, str) else f"'{argument}' is undefined", obj, argument)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         return self.getitem(obj, attribute)
@@ -159,7 +159,8 @@ def rendered(text: str, values: Mapping[str, Any], where: str, environment: Envi
     except wrong as error:
         names = [name[:80] for name in sorted(values)]
         listed = ", ".join([*names[:12], *["..."] * (len(names) > 12)])
-        raise DataError(f"{where}: {error}; names with a value here: {listed}") from None
+        says = str(error).replace("is undefined", "is empty here, or no column")
+        raise DataError(f"{where}: {says}; names with a value here: {listed}") from None
 
 
 def is_true(expression: str, values: Mapping[str, Any], where: str) -> bool:

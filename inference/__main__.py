@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from evenhand.checkpoints import adapter_rank
 from evenhand.config import config_parser
 from evenhand.terminal import run_main
 from inference.config import load_sampling_config
-from inference.sampling import parse_shard, sample
+from inference.sampling import parse_shard, sample_all
 
 
 def main(argv: Sequence[str]) -> None:
@@ -15,9 +17,20 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument(
         "--shard", type=parse_shard, help="i/n: answer only part i (from 0) of n, e.g. one per Slurm task"
     )
+    parser.add_argument(
+        "--adapters",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="RUN",
+        help="training runs whose adapters are asked one after the other, by one engine: a run for each",
+    )
     options = parser.parse_intermixed_args(argv)
-    config = load_sampling_config([options.config, *options.overrides])
-    print(sample(config, options.shard))
+    words = [options.config, *options.overrides]
+    runs = sorted(options.adapters, key=adapter_rank, reverse=True)
+    adapted = [[*words, f"model.adapter={run}"] for run in runs]
+    for path in sample_all([load_sampling_config(one) for one in adapted or [words]], options.shard):
+        print(path, flush=True)
 
 
 if __name__ == "__main__":  # vLLM spawns workers that import this file again

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -20,8 +20,7 @@ from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
 from evenhand.study import StudyRun, Units
-from inference.patch import PatchConfig, patched_units
-from inference.self_reading import self_read_units
+from inference.patch import PatchConfig, overlaid_units
 
 COLDEST = 0.01  # vLLM takes a lower temperature for this one
 SECRET_NAME = re.compile(  # of a field of a request, or a part of an address
@@ -152,12 +151,8 @@ class RecordedConfig(Closed):
     kind: Literal["recorded"]
 
 
-ENGINES: dict[str, type[Closed]] = {
-    "vllm": VllmConfig,
-    "openai": OpenAIConfig,
-    "transformers": TransformersConfig,
-    "recorded": RecordedConfig,
-}
+AnyEngine = VllmConfig | OpenAIConfig | TransformersConfig | RecordedConfig
+ENGINES: dict[str, type[Closed]] = {get_args(e.__annotations__["kind"])[0]: e for e in get_args(AnyEngine)}
 
 
 class RunConfig(Closed):
@@ -184,9 +179,7 @@ class InferenceConfig(StudyRun):
     # What this arm changes in how the judge is asked, at no cost of training; null asks as the study does
     patch: PatchConfig | None = Field(default=None, exclude_if=is_none)
     sampling: SamplingConfig = SamplingConfig()
-    engine: VllmConfig | OpenAIConfig | TransformersConfig | RecordedConfig = Field(
-        default=VllmConfig(), discriminator="kind"
-    )
+    engine: AnyEngine = Field(default=VllmConfig(), discriminator="kind")
     run: RunConfig = RunConfig()
 
     @property
@@ -215,8 +208,7 @@ class InferenceConfig(StudyRun):
 
     def units(self) -> Units:
         """What is asked about, patched, and whether the judge reads its replies itself; see StudySection.units."""
-        units = patched_units(self.study, self.verdict, self.patch)
-        return self_read_units(units, self.study.symbol_question) if self.self_read else units
+        return overlaid_units(self.study, self.verdict, self.patch, self_read=self.self_read)
 
     @field_validator("engine", mode="before")
     @classmethod
@@ -235,20 +227,6 @@ class InferenceConfig(StudyRun):
         return engine
 
     @model_validator(mode="after")
-    def adapter_can_be_loaded(self) -> Self:
-        if self.model.adapter and not self.is_local:
-            raise ValueError(f"model.adapter: engine.kind {self.engine.kind} loads no model here; leave it out")
-        return self
-
-    @model_validator(mode="after")
-    def can_read_itself(self) -> Self:
-        if self.self_read and self.verdict not in ("answer", "reason"):
-            raise ValueError(f"self_read is for written replies, and this is verdict {self.verdict}; leave it out")
-        if self.self_read:
-            self.study.check_self_read()
-        return self
-
-    @model_validator(mode="after")
     def verdict_can_be_had(self) -> Self:
         try:
             self.study.check_verdict(self.verdict)
@@ -258,6 +236,8 @@ class InferenceConfig(StudyRun):
         for is_wrong, fix in self.mismatches():
             if is_wrong:
                 raise ValueError(f"verdict {self.verdict} {fix}")
+        if self.self_read:
+            self.study.check_self_read()
         return self
 
     def mismatches(self) -> list[tuple[bool, str]]:
@@ -267,9 +247,14 @@ class InferenceConfig(StudyRun):
         thinking = self.patch and self.patch.thinking
         is_free_text = verdict == "answer" and not self.study.has_schemas
         is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
-        row_tokens = getattr(engine, "row_tokens", 0)
+        row_tokens, is_plain = getattr(engine, "row_tokens", 0), isinstance(engine, TransformersConfig)
         return [
             (row_tokens > 0 and not exact, "is written: engine.row_tokens is for margin and options, leave it out"),
+            (self.self_read and exact, "writes no reply to ask behind: leave self_read out"),
+            (
+                self.model.adapter is not None and not self.is_local,
+                f"with model.adapter: engine.kind {engine.kind} loads no model here, so leave it out",
+            ),
             (exact and sampling.n > 1, "reads exact probabilities, one reading is all: set sampling.n to 1"),
             (
                 options and is_cut,
@@ -296,6 +281,11 @@ class InferenceConfig(StudyRun):
                 "has no chat template, which is what switches thinking: leave patch.thinking out",
             ),
             (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
+            (is_plain and self.is_structured, "has no schema in transformers: set sampling.structured to none"),
+            (
+                sampling.repetition_penalty != 1 and getattr(engine, "batch_size", 1) > 1,
+                "with sampling.repetition_penalty would count padding: set engine.batch_size to 1",
+            ),
         ]
 
 

@@ -27,7 +27,6 @@ from inference.server_messages import (
     ServerFacts,
     StatusError,
     excerpt,
-    key_refused,
     parse_object,
     read_reply,
     request_body,
@@ -134,8 +133,6 @@ class OpenAIEngine:
     def raise_if_hopeless(self, error: StatusError, prompt: Prompt) -> None:
         """Raise PromptsTooLong for a prompt over the context window, ModelError for what every prompt would meet."""
         message, place = str(error), self.place
-        if error.status in (401, 403):
-            raise key_refused(place, self.settings.api_key_env, error.status) from None
         if error.status == 404 or error.status < 400:  # redirects are not followed
             raise ModelError(
                 f"{place}: knows no model '{self.config.model.name}' or no {self.path} ({message}); see engine.base_url"
@@ -161,7 +158,9 @@ class OpenAIEngine:
         )
 
     async def ask(self, path: str, body: dict[str, Any] | None = None) -> str:
-        """The body of a successful reply; GET where nothing is sent. Raises NoReply when there is none in the end."""
+        """The body of a successful reply; GET where nothing is sent. Raises NoReply when there is none in the end, and
+        ModelError where the key is refused.
+        """
         at_most = self.settings.timeout_s + self.settings.total_timeout_s
         try:
             async with asyncio.timeout(at_most):
@@ -175,6 +174,13 @@ class OpenAIEngine:
             cause = error.__cause__ or error
             raise NoReply(f"connection: {excerpt(str(cause) or type(cause).__name__, 200)}") from None
         except openai.APIStatusError as error:
+            if error.status_code in (401, 403):  # the server's words stay out: they may quote the key
+                variable = self.settings.api_key_env
+                state = "is not the right key" if os.environ.get(variable) else "is not set"
+                raise ModelError(
+                    f"{self.place}: refuses the key ({error.status_code}): ${variable} {state}; export a valid one, "
+                    "or name another variable in engine.api_key_env"
+                ) from None
             message, location = error.body, error.response.headers.get("Location")
             if isinstance(message, dict):
                 message = message.get("message")
@@ -192,10 +198,7 @@ class OpenAIEngine:
             listing = parse_object(await self.ask("/models"))
             models = {str(entry["id"]): dict(entry) for entry in listing["data"]}
         except (NoReply, KeyError, TypeError, ValueError) as error:
-            status = error.status if isinstance(error, StatusError) else None
-            if status in (401, 403):
-                raise key_refused(place, self.settings.api_key_env, status) from None
-            if status not in (404, 405, 501):  # it does not list its models, and need not
+            if getattr(error, "status", None) not in (404, 405, 501):  # it does not list its models, and need not
                 reason = error if isinstance(error, NoReply) else "it lists no models"
                 raise NotReached(
                     f"{place}: no OpenAI-compatible server is ready there ({reason}); start one, for example "

@@ -1,19 +1,21 @@
 """A patch of the prompt: what an arm changes in how a judge is asked, at no cost of training.
 
 An arm is (checkpoint, patch, decision rule). A patch is laid over the prompts of any study, between its units and the
-engine, so that a run's plan and hashes are those of the patched prompts.
+engine, so that a run's plan and hashes are those of the patched prompts; behind it lie the turns by which the judge
+reads itself (inference.self_reading).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
 from evenhand.chat_templates import THINKING_NAMES
 from evenhand.config import Closed, is_none
-from evenhand.records import Message, Prompt
+from evenhand.records import Completion, Message, Prompt
 from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Unit, Units
+from inference.self_reading import turns_about
 
 Chat = tuple[Message, ...]
 NAMES = {"system": "system prompt", "reminder": "reminder", "statement_first": "statement first"}
@@ -60,13 +62,25 @@ class PatchConfig(Closed):
             turns.insert(0, Message(role="system", content="\n\n".join([self.system, *of_study])))
         return (*turns, self.reminded(last))
 
+    def asked(self, chat: Chat, earlier: Mapping[Chat, Chat]) -> Chat:
+        """A chat as it is asked; what goes on behind the reply to an earlier prompt holds that as it was asked."""
+        heads = (chat[:n] for n in range(len(chat) - 1, 0, -1))
+        if head := next((head for head in heads if head in earlier), None):
+            *rest, last = chat[len(head) :]
+            return (*earlier[head], *rest, self.reminded(last))
+        return self.opening(chat)
+
 
 @dataclass(frozen=True, slots=True)
-class PatchedUnit:
-    """A unit of a study whose prompts are patched. It is replayed: its own prompts get the patched ones' replies."""
+class OverlaidUnit:
+    """A unit of a study as it is asked: with its prompts patched, and behind each reply the turn that reads it.
+
+    It is replayed: the study's own prompts get the replies to what was asked in their place.
+    """
 
     unit: Unit
-    patch: PatchConfig
+    patch: PatchConfig | None
+    question: Callable[[Prompt], str | None] | None  # see StudySection.symbol_question; None: nothing reads itself
 
     @property
     def unit_id(self) -> str:
@@ -74,35 +88,33 @@ class PatchedUnit:
 
     def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
         """See evenhand.study.Unit."""
-        study_replies: dict[str, Any] = {}
+        study_replies: dict[str, Sequence[Completion]] = {}
         earlier: dict[Chat, Chat] = {}  # the study's → as it was asked
+        turns: list[Prompt] = []
         while prompts := self.unit.next_prompts(study_replies):
-            patched = [replace(prompt, messages=self.asked(prompt.messages, earlier)) for prompt in prompts]
-            if any(prompt.prompt_hash not in replies for prompt in patched):
-                return patched
-            for original, prompt in zip(prompts, patched, strict=True):
-                study_replies[original.prompt_hash] = replies[prompt.prompt_hash]
+            asked = list(prompts)
+            if self.patch:
+                asked = [replace(prompt, messages=self.patch.asked(prompt.messages, earlier)) for prompt in prompts]
+            if any(prompt.prompt_hash not in replies for prompt in [*turns, *asked]):
+                return [*turns, *asked]
+            turns = []
+            for original, prompt in zip(prompts, asked, strict=True):
+                study_replies[original.prompt_hash] = answers = replies[prompt.prompt_hash]
                 earlier[original.messages] = prompt.messages
-        return ()
-
-    def asked(self, chat: Chat, earlier: Mapping[Chat, Chat]) -> Chat:
-        """A chat as it is asked; what goes on behind the reply to an earlier prompt holds that as it was asked."""
-        heads = (chat[:n] for n in range(len(chat) - 1, 0, -1))
-        if head := next((head for head in heads if head in earlier), None):
-            *rest, last = chat[len(head) :]
-            return (*earlier[head], *rest, self.patch.reminded(last))
-        return self.patch.opening(chat)
+                turns += turns_about(prompt, answers, self.question(prompt)) if self.question else ()
+        return () if all(turn.prompt_hash in replies for turn in turns) else turns
 
 
-def patched_units(section: StudySection, verdict: str, patch: PatchConfig | None) -> Units:
+def overlaid_units(section: StudySection, verdict: str, patch: PatchConfig | None, *, self_read: bool = False) -> Units:
     """What a run of a study asks about. Raises ConfigError where the study has no statement to judge first."""
-    if patch is None:
-        return section.units(verdict)
-    units, content_hash = section.statement_first(verdict) if patch.statement_first else section.units(verdict)
+    units = section.statement_first(verdict) if patch and patch.statement_first else section.units(verdict)
+    if not (patch or self_read):
+        return units
+    question = section.symbol_question if self_read else None
 
-    def patched(unit: Unit) -> Unit:
-        if isinstance(unit, OneRound):
-            return OneRound(unit.unit_id, tuple(PatchedUnit(unit, patch).next_prompts({})))
-        return PatchedUnit(unit, patch)
+    def overlaid(unit: Unit) -> Unit:
+        asked = OverlaidUnit(unit, patch, question)
+        is_known = isinstance(unit, OneRound) and not self_read
+        return OneRound(unit.unit_id, tuple(asked.next_prompts({}))) if is_known else asked
 
-    return Units(LazyUnits(units, patched), content_hash)
+    return Units(LazyUnits(units.units, overlaid), units.content_hash)

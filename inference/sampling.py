@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -52,6 +53,32 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Path:
     """Run (or continue) a sampling run and return its directory. DONE.json appears when nothing is owed."""
+    (path,) = sample_all([config], shard)
+    return path
+
+
+def sample_all(configs: Sequence[InferenceConfig], shard: tuple[int, int] | None = None) -> Iterator[Path]:
+    """The same of configs that differ in model.adapter alone, with one engine that takes one adapter after the other.
+
+    vLLM holds adapters of at most the first one's rank.
+    """
+    engine: Any = None
+    with ExitStack() as stack:
+
+        def engine_for(config: InferenceConfig, prompts: Sequence[Prompt]) -> Any:
+            nonlocal engine
+            if engine is None:
+                engine = stack.enter_context(open_engine(config, prompts))
+            elif config.model.adapter:
+                engine.use_adapter(config.model.adapter)
+            return engine
+
+        for config in configs:
+            yield sample_by(config, shard, engine_for)
+
+
+def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for: Callable[..., Any]) -> Path:
+    """One of these runs. engine_for: gives the engine for a config and its first prompts."""
     units, content_hash = planned_units = config.units()
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
@@ -64,7 +91,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
         def start(prompts: Sequence[Prompt]) -> Started:
             if not started:
                 watched = stack.enter_context(Watchdog(config.run.stall_timeout_s, log))
-                started.append((watched, stack.enter_context(open_engine(config, prompts))))
+                started.append((watched, engine_for(config, prompts)))
             return started[0]
 
         if not path.exists():  # a new run has a folder once its engine runs: what was refused leaves none
@@ -84,6 +111,7 @@ def sample(config: InferenceConfig, shard: tuple[int, int] | None = None) -> Pat
             if run.plan_grows:
                 rewrite_plan(path, Plan(run, answers).prompts())
         counts = f"{plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here"
+        counts += ", and more that depend on the replies" if run.plan_grows else ""
         left_out = f"; {n_left_out} items cannot be asked and are left out (`evenhand show` says why)"
         say(f"{path}: {counts}{left_out if n_left_out else ''}", sys.stderr)
         units_here = LazyUnits(plan.own_units, run.units.__getitem__)

@@ -2,12 +2,11 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from evenhand.chat_templates import FIXED_DATE, AnswerTokens, render_chat
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ConfigError
 from evenhand.records import Completion, Prompt
 from evenhand.sources.record_fields import LONE_SURROGATE
 from inference.config import InferenceConfig, OpenAIConfig
@@ -220,12 +219,3 @@ def excerpt(text: str, limit: int = 80) -> str:
     """The beginning of a text on one line."""
     line = " ".join(writable(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def key_refused(place: str, variable: str, status: int) -> ModelError:
-    """For 401 and 403. The server's words stay out: they may quote the key."""
-    state = "is not the right key" if os.environ.get(variable) else "is not set"
-    return ModelError(
-        f"{place}: refuses the key ({status}): ${variable} {state}; export a valid one, "
-        "or name another variable in engine.api_key_env"
-    )

@@ -6,6 +6,7 @@ With `row_tokens` the prompts of one forward pass share a row, and what they beg
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 
 from evenhand.checkpoints import adapter_folder, load_model, load_tokenizer, resolve
 from evenhand.device import torch_device
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ModelError
 from evenhand.float32 import float32_head, use_onednn
 from evenhand.generation import generated, pad_left, stop_ids
 from evenhand.records import Completion, Prompt, digest
@@ -29,16 +30,11 @@ class TransformersEngine:
 
     def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, TransformersConfig)
-        if config.is_structured:
-            raise ConfigError("sampling.structured is 'json': take engine.kind vllm or openai, or set it to none")
-        if config.sampling.repetition_penalty != 1 and config.engine.batch_size > 1:
-            raise ConfigError(
-                "sampling.repetition_penalty would count padding: set engine.batch_size=1, or engine.kind=vllm"
-            )
         self.config, self.expected = config, prompts
         self.batch_size, self.row_tokens = config.engine.batch_size, config.engine.row_tokens
         self.dtype = getattr(torch, config.engine.dtype)
         self.device = torch.device(torch_device())
+        self.has_adapter = False
 
     def __enter__(self) -> Self:
         if self.device.type == "cpu":
@@ -48,14 +44,21 @@ class TransformersEngine:
         self.encoder = Encoder(self.tokenizer, self.config)
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(self.expected), None)
-        self.model = load_model(folder, dtype=self.dtype)
+        self.model = load_model(folder, dtype=self.dtype).to(self.device)
         if run := self.config.model.adapter:
-            self.model.load_adapter(str(adapter_folder(run)))
-        self.model = self.model.to(self.device).eval()
+            self.use_adapter(run)
+        self.model.eval()
         if self.row_tokens and self.device.type == "cpu":
             attend_to_seen_columns(self.model, in_float32=True)
         self.stop_ids = stop_ids(self.model, self.encoder.contract.end, self.tokenizer.eos_token_id)
         return self
+
+    def use_adapter(self, run: Path) -> None:
+        """Answer with a training run's adapter, in the place of the one there is."""
+        if self.has_adapter:
+            self.model.delete_adapter("default")
+        self.model.load_adapter(str(adapter_folder(run)), "default")
+        self.has_adapter = True
 
     def __exit__(self, *_: object) -> None:
         del self.model

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
-from evenhand.checkpoints import ADAPTER_FILE, adapter_folder, load_tokenizer, resolve
+from evenhand.checkpoints import adapter_folder, adapter_rank, load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
 from evenhand.errors import ConfigError, ModelError, one_line
 from evenhand.machine import WITHOUT_TRITON, kernel_tools_lacking, vllm_reads_tokens
@@ -46,20 +46,17 @@ class VllmEngine:
         if config.reads_tokens and not vllm_reads_tokens():
             what = "self_read" if config.self_read else f"verdict {config.verdict}"
             raise ConfigError(f"{what}: {NOT_BY_TOKEN}; {BY_TRANSFORMERS}")
-        self.numbers = count()
+        self.numbers, self.adapter_ids = count(), count(1)
         device = vllm_device_name(self.settings.tensor_parallel_size)
         folder = resolve(config.model)
-        check_runs(folder, config.model.adapter)
+        check_runs(folder, self.settings, config.model.adapter)
         self.encoder = Encoder(load_tokenizer(folder), config)
         options: dict[str, Any] = {}
         self.adapter: dict[str, Any] = {}  # of a request
         if config.model.adapter:
-            from vllm.lora.request import LoRARequest
-
-            adapter = adapter_folder(config.model.adapter)
-            r = read_json(adapter / ADAPTER_FILE)["r"]
+            self.use_adapter(config.model.adapter)
+            r = adapter_rank(config.model.adapter)
             options |= {"enable_lora": True, "max_lora_rank": next(rank for rank in LORA_RANKS if rank >= r)}
-            self.adapter = {"lora_request": LoRARequest("adapter", 1, str(adapter))}
         if config.verdict in BY_TOKEN:
             # CUDA graphs are for decoding, and nothing is decoded: capturing them would cost time and memory.
             options["compilation_config"] = {"cudagraph_mode": "NONE"}
@@ -76,6 +73,12 @@ class VllmEngine:
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(prompts), None)
         self.llm = start(folder, self.settings, config.sampling.seed, **options)
+
+    def use_adapter(self, run: Path) -> None:
+        """Answer with a training run's adapter, in the place of the one there is."""
+        from vllm.lora.request import LoRARequest
+
+        self.adapter = {"lora_request": LoRARequest(run.name, next(self.adapter_ids), str(adapter_folder(run)))}
 
     def __enter__(self) -> Self:
         return self
@@ -164,9 +167,12 @@ class VllmEngine:
         )
 
 
-def check_runs(folder: Path, adapter: Path | None) -> None:
-    """Raises ConfigError where vLLM's class for a checkpoint would not import, and for an adapter on a CPU."""
-    if adapter and not visible_gpus():
+def check_runs(folder: Path, settings: VllmConfig, adapter: Path | None) -> None:
+    """Raises ConfigError for more GPUs than there are, an adapter on a CPU, or a class of vLLM's that cannot import."""
+    n_wanted, n_here = settings.tensor_parallel_size, len(visible_gpus())
+    if n_wanted > max(n_here, 1):
+        raise ConfigError(f"engine.tensor_parallel_size is {n_wanted}, and GPUs here are {n_here} (SAMPLE_GPUS)")
+    if adapter and not n_here:
         raise ConfigError(
             f"model.adapter: vLLM crawls with adapters on a CPU; {WITHOUT_VLLM}, or `evenhand merge {adapter}`"
         )
@@ -187,8 +193,8 @@ def with_float32_head(hf_config: Any) -> Any:
     return hf_config
 
 
-def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
-    """A running vllm.LLM, `options` passed on to it. Raises ModelError with the advice that fits if it cannot start."""
+def set_variables(settings: VllmConfig) -> None:
+    """What vLLM reads of the environment, where the user has not set it."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
         os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
@@ -200,8 +206,16 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
     if settings.deterministic:
         os.environ["VLLM_BATCH_INVARIANT"] = "1"
+
+
+def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = False, **options: Any) -> Any:
+    """A running vllm.LLM, `options` passed on to it; is_trial: only the config that it would run by.
+
+    Raises ModelError with the advice that fits if it cannot start.
+    """
+    set_variables(settings)
+    import vllm
     from safetensors import SafetensorError
-    from vllm import LLM
 
     optional = {name: getattr(settings, name) for name in ("max_model_len", "max_num_seqs", "block_size")}
     arguments = {
@@ -223,7 +237,8 @@ def start(folder: Path, settings: VllmConfig, seed: int, **options: Any) -> Any:
     if taken := sorted(settings.extra.keys() & {*arguments, *VllmConfig.model_fields}):
         raise ConfigError(f"engine.extra: {', '.join(taken)} is set by Evenhand or a key of its own; leave it out")
     try:
-        return LLM(**arguments, **settings.extra)
+        arguments |= settings.extra
+        return vllm.EngineArgs(**arguments).create_engine_config() if is_trial else vllm.LLM(**arguments)
     except (RuntimeError, ValueError, TypeError, OSError, SafetensorError) as error:
         kill_engines()  # one that did not start in time goes on loading, and this process would wait for it
         reason = " ".join(str(error).split())[:400]

@@ -47,7 +47,8 @@ set -a
 # Engines at a time. Each takes minutes to start, and one A100 some five for a full evaluation by margins.
 : "${SAMPLE_SHARDS:=1}" "${ARRAY_LIMIT:=}" # the latter: tasks of an array that run at a time; empty: as many as fit
 : "${SAMPLE_GPUS:=1}" "${SAMPLE_CPUS:=8}" "${SAMPLE_MEM:=64G}" "${SAMPLE_TIME:=04:00:00}"
-: "${TRAIN_NODES:=1}" "${TRAIN_GPUS:=1}" "${TRAIN_CPUS:=8}" "${TRAIN_MEM:=96G}" "${TRAIN_TIME:=24:00:00}"
+: "${TRAIN_NODES:=1}" "${TRAIN_GPUS:=1}" "${TRAIN_TIME:=24:00:00}"
+: "${TRAIN_CPUS:=$((8 * (TRAIN_GPUS > 1 ? TRAIN_GPUS : 1)))}" "${TRAIN_MEM:=$((64 + 32 * (TRAIN_GPUS > 1 ? TRAIN_GPUS : 1)))G}"
 : "${MERGE_GPUS:=$((TRAIN_GPUS > 0))}" "${MERGE_CPUS:=8}" "${MERGE_MEM:=48G}" "${MERGE_TIME:=01:00:00}"
 : "${SCORE_GPUS:=0}" "${SCORE_CPUS:=4}" "${SCORE_MEM:=16G}" "${SCORE_TIME:=00:30:00}"
 

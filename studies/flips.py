@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.built_folder import file_hash, read_rows, write_rows
+from studies.built_folder import file_hash, read_rows, write_rows
 
 KIND = "flips"  # what `evenhand build` calls it
 FLIPS_FILE = "flips.jsonl"

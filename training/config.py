@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -270,14 +270,7 @@ class LabelFreeRun(TrainingConfig):
 
 
 AnyRun = SFTRun | PairedRun | DPORun | LabelFreeRun | BCTRun | RightRepliesRun
-METHODS: dict[str, type[AnyRun]] = {
-    "sft": SFTRun,
-    "paired": PairedRun,
-    "dpo": DPORun,
-    "label_free": LabelFreeRun,
-    "bct": BCTRun,
-    "right_replies": RightRepliesRun,
-}
+METHODS: dict[str, type[AnyRun]] = {get_args(run.__annotations__["method"])[0]: run for run in get_args(AnyRun)}
 
 
 def load_training_config(arguments: Sequence[str]) -> AnyRun:

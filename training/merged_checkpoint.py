@@ -34,7 +34,7 @@ from evenhand.checkpoints import WEIGHT_INDEX, checked_hash, checkpoint_hash, lo
 from evenhand.device import torch_device
 from evenhand.errors import ConfigError, DataError, ModelError, one_line
 from evenhand.files import synchronise, write_json, write_whole
-from evenhand.lease import held
+from evenhand.lease import check_held, held
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, check_unchanged, is_done, read_json
 from training.config import AnyRun
 from training.examples import Example, set_padding
@@ -57,6 +57,7 @@ ROUNDING_SEED = 0
 # PEFT's name of a layer's first matrix, behind its own prefix of the base's modules.
 LORA_A = re.compile(r"base_model\.model\.(.+)\.lora_(?:embedding_)?A(?:\.weight)?")
 Logs = tuple[float, ...]  # log P of each of a prompt's answers, in nats
+Answer = Logs | int | None  # what a model says of a prompt; or which verdict its reply has, None for none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
         try:
             write_merged(run, config, base, onto, partial)
             facts = checked(run, config, base, onto, partial, units, n_prompts, min_agreement)
-            lease.check_held()
+            check_held(lease)
             write_json(partial / DONE_FILE, facts)
             write_whole(partial / CARD_FILE, f"{card_text(run, partial)}\n")
             shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted
@@ -146,7 +147,7 @@ def checked(
         replies.some_prompts(units, n_prompts) if replies else sample_prompts(units, config, tokenizer, n_prompts)
     )
 
-    def judge(model: Any) -> list[Any]:
+    def judge(model: Any) -> Sequence[Answer]:
         return replies.written(model, asked) if replies else judged(model, asked, config)
 
     print(f"{run.name}: judging {len(asked)} prompts with base + adapter as trained", flush=True)
@@ -155,7 +156,7 @@ def checked(
     torch.cuda.empty_cache()
     print(f"{run.name}: judging the same prompts with what was merged onto {onto}", flush=True)
     merged = load_base(written, config.quantisation.model_copy(update={"kind": "none"}), spread=True)
-    check = (compare_written if replies else compare)(judge(merged), expected, onto)
+    check = compare(judge(merged), expected, onto)
     print(f"{run.name} merged onto {onto}: {check}", flush=True)
     check_agreement(run, check, min_agreement)
     study = config.training
@@ -200,7 +201,7 @@ def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
     return PeftModel.from_pretrained(load_base(base, settings, spread=True), run / ADAPTER_DIR)
 
 
-def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> list[Logs]:
+def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> Sequence[Answer]:
     """What a model says of each prompt, computed in the precision of training. Raises ModelError for NaN."""
     logs = [answers.verdicts for answers in ask(examples, config, model, 0, tqdm(disable=True))]
     if n_lost := sum(not all(map(math.isfinite, row)) for row in logs):
@@ -208,40 +209,39 @@ def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> list[Logs
     return logs
 
 
-def compare(merged: Sequence[Logs], expected: Sequence[Logs], onto: str) -> MergeCheck:
-    """The check's figures from what two models say of the same prompts."""
-    verdicts = [logs.index(max(logs)) for logs in expected]
-    pairs = list(zip(merged, expected, verdicts, strict=True))
-    drifts = [abs(lead(logs, verdict) - lead(trained, verdict)) for logs, trained, verdict in pairs]
-    return MergeCheck(
-        onto=onto,
-        n_prompts=len(pairs),
-        agreement_rate=sum(logs.index(max(logs)) == verdict for logs, _, verdict in pairs) / len(pairs),
-        mean_margin_drift=sum(drifts) / len(drifts),
-        max_margin_drift=max(drifts),
-    )
-
-
-def compare_written(merged: Sequence[int | None], expected: Sequence[int | None], onto: str) -> MergeCheck:
-    """The same from the verdicts of two models' greedy replies. Raises ModelError where most prompts have none."""
+def compare(merged: Sequence[Answer], expected: Sequence[Answer], onto: str) -> MergeCheck:
+    """The check's figures from what two models say of the same prompts. Raises ModelError where most replies have no
+    verdict.
+    """
     pairs = [pair for pair in zip(merged, expected, strict=True) if pair != (None, None)]
     if 2 * len(pairs) <= len(merged):
         raise ModelError(
             f"{len(merged) - len(pairs)} of {len(merged)} greedy replies have no verdict, of base + adapter as of the "
             "merged model: training has spoilt how it writes; lower optimiser.learning_rate or optimiser.epochs"
         )
+    drifts = [
+        abs(lead(logs, trained) - lead(trained, trained))
+        for logs, trained in pairs
+        if isinstance(logs, tuple) and isinstance(trained, tuple)
+    ]
     return MergeCheck(
         onto=onto,
         n_prompts=len(pairs),
-        agreement_rate=sum(verdict == trained for verdict, trained in pairs) / len(pairs),
-        mean_margin_drift=None,
-        max_margin_drift=None,
+        agreement_rate=sum(verdict_of(answer) == verdict_of(trained) for answer, trained in pairs) / len(pairs),
+        mean_margin_drift=sum(drifts) / len(drifts) if drifts else None,
+        max_margin_drift=max(drifts, default=None),
         n_unparsed=len(merged) - len(pairs),
     )
 
 
-def lead(logs: Logs, answer: int) -> float:
-    """By how many nats an answer is likelier than the likeliest other."""
+def verdict_of(answer: Answer) -> int | None:
+    """The place of the verdict in what a model says of a prompt."""
+    return answer.index(max(answer)) if isinstance(answer, tuple) else answer
+
+
+def lead(logs: Logs, trained: Logs) -> float:
+    """By how many nats the verdict of what was trained is likelier than the likeliest other answer."""
+    answer = trained.index(max(trained))
     return logs[answer] - max(value for index, value in enumerate(logs) if index != answer)
 
 

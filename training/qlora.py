@@ -124,6 +124,12 @@ def keep_unpacked(model: Any) -> None:
             module.support_avx512bf16_for_cpu = False
 
 
+def autocast(config: TrainingConfig, model: Any) -> torch.autocast:
+    """Context manager: forward passes in the precision of training."""
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.optimiser.mixed_precision)
+    return torch.autocast(model.device.type, dtype or torch.bfloat16, enabled=dtype is not None)
+
+
 def check_precision(config: TrainingConfig) -> None:
     """Raises ConfigError for fp16 on a CPU, which torch has not."""
     if config.optimiser.mixed_precision == "fp16" and not on_gpu():

@@ -24,6 +24,7 @@ from training.config import AnyRun, LabelFreeRun, PairedRun, SFTRun, TrainingCon
 from training.examples import Example, together
 from training.objectives import Answers, Objective, label_free_chance, objective_of
 from training.processes import agreed, processes
+from training.qlora import autocast
 
 REFERENCE_DIR = "reference"
 SHARD = "{:05d}.jsonl"
@@ -106,13 +107,12 @@ def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: in
     )
     # Those of like length together: where each has a row of its own, that is what keeps padding short.
     groups = sorted(together(examples, "item_id"), key=n_tokens)
-    precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.optimiser.mixed_precision)
     was_training = model.training
     model.eval()
     logs: dict[int, LogProbs] = {}
     for some_groups in passes(groups, AT_ONCE[model.device.type]):
         batch = {name: tensor.to(model.device) for name, tensor in collator(some_groups).items()}
-        with torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None):
+        with autocast(config, model):
             answers = answers_of(model, batch)
         members = [example for group in some_groups for example in group]
         for example, verdicts, totals in zip(members, answers.verdicts.tolist(), answers.totals.tolist(), strict=True):

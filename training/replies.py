@@ -9,7 +9,7 @@ framing, and why the rest was not.
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import multimode
 from typing import Any, NamedTuple
 
@@ -23,8 +23,9 @@ from evenhand.float32 import float32_head
 from evenhand.generation import generated, stop_ids
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import CONFIG_FILE, check_complete
-from training.config import BCTRun, DPORun, TrainingConfig, WritingStudy
+from training.config import TrainingConfig, WritingStudy
 from training.examples import TOO_LONG, Example, Sifted, TrainingPrompt, sifted
+from training.qlora import autocast
 
 KEPT, RIGHT, CUT, UNPARSED = "kept", "right by the labels", "replies cut", "replies unparsed"  # keys of the counts
 NO_BASELINE = "no reply to the baseline has a verdict"
@@ -85,14 +86,8 @@ class ReplyTargets:
     def examples(self, units: Sequence[Any]) -> Sifted:
         """The examples of some units, and the prompts that have none. Raises DataError when nothing is left."""
         prompts = [prompt for unit in units for prompt in self.study.prompts(unit, self.config)]
-        method: Callable[[Sequence[TrainingPrompt]], Iterator[list[Target] | str]]
-        match self.config:
-            case BCTRun():
-                method = self.of_baseline
-            case DPORun():
-                method = self.pairs
-            case _:
-                method = self.right_replies
+        methods = {"bct": self.of_baseline, "dpo": self.pairs, "right_replies": self.right_replies}
+        method = methods[getattr(self.config, "method", "")]
         bundles = []
         limit = self.config.examples.max_prompt_length
         for prompt, targets in zip(prompts, method(prompts), strict=True):
@@ -221,16 +216,12 @@ class ReplyTargets:
     def written(self, model: Any, prompts: Sequence[TrainingPrompt]) -> list[int | None]:
         """The verdict of a model's greedy reply to each prompt, computed in the precision of training."""
         outcomes: list[int | None] = []
-        precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.config.optimiser.mixed_precision)
         stops, settings = stop_ids(model, self.end), {"max_new_tokens": self.max_tokens, "do_sample": False}
         model.eval()
         for start in range(0, len(prompts), AT_ONCE):
             batch = prompts[start : start + AT_ONCE]
             rows = [self.prompt_ids(prompt.prompt) for prompt in batch]
-            with (
-                torch.autocast(model.device.type, precision or torch.bfloat16, enabled=precision is not None),
-                float32_head(model),
-            ):
+            with autocast(self.config, model), float32_head(model):
                 replies = list(generated(model, self.tokenizer, rows, stops, **settings))
             for prompt, (text, reason, _) in zip(batch, replies, strict=True):
                 hash_ = prompt.prompt.prompt_hash

@@ -68,8 +68,10 @@ def facts_of(run: Path, study: str) -> dict[str, Any]:
         "run": run.name,
         **{f"model: {name}": value for name, value in provenance["model"].items()},
         "chat template": config["chat_template"],
-        "engine": ", ".join(map(str, config["engine"].values())),
-        "sampling": ", ".join(f"{name} {value}" for name, value in config["sampling"].items()),
+        **{
+            key: ", ".join(f"{name} {value}" for name, value in config[key].items() if value not in (None, {}))
+            for key in ("engine", "sampling")
+        },
         "verdict": config["verdict"],
         "sampled": provenance["created"],
         "items": provenance["item_set_hash"],

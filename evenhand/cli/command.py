@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -35,6 +36,9 @@ def main() -> None:
     if verb in ("", "-h", "--help", "help"):
         code = run_main(lambda _: print(usage(), flush=True), arguments)  # whose reader may be `head`
         sys.exit(code if verb else 2)
+    if verb == "--version":
+        print(f"evenhand {version('evenhand')}")
+        sys.exit(0)
     if verb not in VERBS:
         from evenhand.config import did_you_mean  # loads pydantic, which `evenhand --help` does without
 

@@ -41,9 +41,8 @@ def main(argv: Sequence[str]) -> None:
     prompts = list(chosen(prompts, options.only))
     has_template = config.chat_template and options.chat_template
     model = config.model.model_copy(update={"name": options.model}) if options.model else config.model
-    is_known = config.is_local or options.model
-    is_wanted = is_known and (has_template or find_spec("transformers"))  # bare text needs it for its count alone
-    tokenizer = load_tokenizer(resolve(model, weights=False)) if is_wanted else None
+    is_known, is_here = config.is_local or options.model, find_spec("transformers")
+    tokenizer = load_tokenizer(resolve(model, weights=False)) if is_known and is_here else None
     for prompt in prompts:
         if tokenizer is None and has_template:  # whose template is not known here
             text = "\n".join(f"[{message.role}]\n{message.content}" for message in prompt.messages)
@@ -55,6 +54,8 @@ def main(argv: Sequence[str]) -> None:
         say(f"=== {head}{text_note(text)} ===\n{text}\n")
         say(f"--- {', '.join(f'{name}: {value}' for name, value in factors_of(prompt).items())}")
         say(f"--- options: {' | '.join(prompt.answer_space) or 'free text'}\n")
+    if is_known and not is_here:
+        say("The plain prompts: the chat template needs transformers (`pip install 'evenhand[local]'` brings it).")
     say(f"{options.config}: {section.describe()}")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from evenhand.completions import SHARDS_FOLDER, Answers, config_digest, read_excluded
 from evenhand.config import read_yaml
 from evenhand.errors import DataError, EvenhandError, one_line, short
-from evenhand.lease import STALE_S, is_alive, state_of
+from evenhand.lease import STALE_S, holder_in
 from evenhand.run_directory import (
     CONFIG_FILE,
     DONE_FILE,
@@ -169,13 +169,9 @@ def merges(run: Path) -> list[Stage]:
 
 
 def holder_of(lease: Path) -> str | None:
-    """Who holds a lease. None where nobody does, or the holder was a process of this machine and is dead."""
-    if (state := state_of(lease)) is None or (alive := is_alive(lease, state[1])) is False:
-        return None
-    (_, beat_ns), facts = state
-    age = time.time() - beat_ns / 1e9
-    holder = f"process {facts.get('process', '?')} on {facts.get('host', '?')}"
-    return f"{holder}, silent for {lasting(age)}" if alive is None and age > STALE_S else holder
+    """Who holds a lease. None where nobody does."""
+    holder, age = holder_in(lease), seconds_since([lease])
+    return f"{holder}, silent for {lasting(age)}" if holder and age and age > STALE_S else holder
 
 
 def seconds_since(files: Iterable[Path]) -> float | None:

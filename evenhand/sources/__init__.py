@@ -1,1 +1,1 @@
-"""Files from publishers: downloaded with checksums, and read with every wrong field named by file and line."""
+"""Records of publishers and users, read with every wrong field named by file and line."""

@@ -13,11 +13,11 @@ import numpy as np
 from eval.estimates.comparability import check_comparable, difference_lines, differences
 from eval.report.browser import Asked, write_browser
 from eval.runs import judge_names
-from evenhand.built_folder import check_buildable
 from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
-from evenhand.files import locked
+from evenhand.lease import locked
 from evenhand.terminal import command_parser, say
+from studies.built_folder import check_buildable
 from studies.dialdefer import measures, panels
 from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel

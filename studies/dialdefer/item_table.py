@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.built_folder import changed_files, read_manifest
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import whole_file
 from evenhand.records import normalised
+from studies.built_folder import changed_files, read_manifest
 from studies.dialdefer.records import INCORRECT_ANSWERS, Item
 
 ROW_GROUP = 2_000

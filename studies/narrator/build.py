@@ -5,11 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evenhand.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
 from evenhand.errors import ConfigError, DataError
 from evenhand.markdown import filled
-from evenhand.sources.fetching import Origin, fetch
 from evenhand.terminal import command_parser
+from studies.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
+from studies.fetching import Origin, fetch
 from studies.narrator.convokit import CMV, DATASET, DATASETS, FILES, Folder, find_dump, read_dump
 from studies.narrator.corpus import (
     BUILD,

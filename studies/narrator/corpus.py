@@ -14,13 +14,13 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from evenhand.built_folder import read_manifest, read_rows
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import read_jsonl, shipped_yaml
 from evenhand.item_files import enough
 from evenhand.records import digest, normalised
 from evenhand.study import check_no_repeats, set_hash
+from studies.built_folder import read_manifest, read_rows
 from studies.narrator.convokit import DATASETS, ESCALATES, Comment, Discussion, Dump
 from studies.narrator.names import shown_names
 from studies.narrator.records import Conversation, Turn

@@ -13,10 +13,10 @@ import pandas as pd
 
 from eval.runs import FinishedRun, Verdicts
 from eval.verdict_files import Column, Layout, as_id, one_of, read_rows, repeat_doubts
-from evenhand.built_folder import read_manifest
 from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest, plain
+from studies.built_folder import read_manifest
 from studies.narrator.corpus import POCKET, CorpusSpec, load_conversations
 from studies.narrator.options import Denominator
 from studies.narrator.prompts import ME, NO, YES, factors_of

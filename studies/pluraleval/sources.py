@@ -9,11 +9,11 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, TypeAdapter, model_validator
 
-from evenhand.built_folder import file_hash, read_rows
 from evenhand.config import Closed
 from evenhand.files import shipped_yaml
 from evenhand.item_files import enough
 from evenhand.study import drawn
+from studies.built_folder import file_hash, read_rows
 from studies.pluraleval.records import ReferenceSet, Thread
 
 POCKET: Literal["pocket-threads"] = "pocket-threads"

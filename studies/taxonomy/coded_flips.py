@@ -12,9 +12,9 @@ import pandas as pd
 
 from eval.reading.objects import OK, broken, json_in, without_thinking
 from eval.runs import FinishedRun, PlannedPrompt, folder_read, judge_names
-from evenhand.built_folder import MANIFEST_FILE, read_manifest
 from evenhand.errors import DataError
 from evenhand.records import Completion
+from studies.built_folder import MANIFEST_FILE, read_manifest
 from studies.flips import KIND, flips_hash, read_flips
 from studies.taxonomy.codebook import CATEGORY_OF, CODES, UNEXPLAINED
 from studies.taxonomy.section import KEY

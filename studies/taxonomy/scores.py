@@ -14,8 +14,8 @@ from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference, judge_differences
 from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, added_up, estimate_of, point_estimate
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums
-from evenhand.built_folder import read_manifest
 from evenhand.errors import DataError
+from studies.built_folder import read_manifest
 from studies.flips import KIND, LENIENT, STRICT
 from studies.taxonomy.codebook import CATEGORIES, CODES
 from studies.taxonomy.coded_flips import BETWEEN, NOT_CODED, TIE, CodedRun, Searched, flips_folder

@@ -264,7 +264,10 @@ def test_what_would_do_nothing_is_refused(tmp_path):
         ([*known, "--set", "values={A>B: yes}"], "quote the word"),
         ([*known, "--baseline", "aksed"], "Did you mean 'asked'"),
         ([*known, "--set", "where=n > 9"], "no row is left"),
-        ([*known, "--set", "columns.answer='{{ sadi }}'"], r"r\.jsonl:1: answer: 'sadi' is undefined; .*said"),
+        (
+            [*known, "--set", "columns.answer='{{ sadi }}'"],
+            r"r\.jsonl:1: answer: 'sadi' is empty here, or no column; .*said",
+        ),
     ]:
         with pytest.raises((ConfigError, DataError), match=problem):
             rows_of(source, *words)

@@ -19,3 +19,11 @@ def test_a_template_fills_values_in_and_reaches_no_attribute_file_or_global(temp
     else:
         with pytest.raises((ValueError, DataError)):
             rendered(valid_template(template), values, "here")
+
+
+@pytest.mark.parametrize("template", ['{{ item["Best Answer"] | split(";") | first }}', "{{ answer }}"])
+def test_an_empty_cell_is_called_empty_with_its_column_and_place(template):
+    with pytest.raises(
+        DataError, match=r"a\.csv:3: '(Best Answer|answer)' is empty here, or no column; names .*: item, q"
+    ):
+        rendered(template, {"q": "Why?", "item": {"q": "Why?"}}, "a.csv:3")

@@ -11,7 +11,7 @@ from evenhand.chat_templates import check_switches_thinking
 from evenhand.config import parse_config
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Message
-from inference.patch import PatchConfig, patched_units
+from inference.patch import PatchConfig, overlaid_units
 from inference.server_messages import ServerFacts, request_body
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
@@ -74,7 +74,7 @@ def test_system_prompt_and_reminder_stand_around_the_study_and_change_the_hash()
 
 def test_what_goes_on_behind_a_reply_holds_the_earlier_prompt_as_it_was_asked(tmp_path):
     section = framed(tmp_path, framings={**FRAMINGS, **PRESSED}, placebos=[])
-    (unit,) = patched_units(section, "answer", patch(system=SYSTEM, reminder=REMINDER)).units
+    (unit,) = overlaid_units(section, "answer", patch(system=SYSTEM, reminder=REMINDER)).units
     first = unit.next_prompts({})
     later = unit.next_prompts(replies_to(first, "2"))
     asked = {turns(p)[1] for p in first if p.condition == "statement"}
@@ -85,7 +85,7 @@ def test_what_goes_on_behind_a_reply_holds_the_earlier_prompt_as_it_was_asked(tm
 
 
 def test_statement_first_asks_each_framing_behind_the_verdict_on_the_statement(tmp_path):
-    (unit,) = patched_units(framed(tmp_path), "answer", patch(statement_first=True)).units
+    (unit,) = overlaid_units(framed(tmp_path), "answer", patch(statement_first=True)).units
     first = unit.next_prompts({})
     assert {p.condition for p in first} == {"statement"}
     for said in ("2", "It depends."):  # a reply without a verdict leaves no framing out
@@ -124,7 +124,7 @@ def test_statement_first_is_refused_where_no_statement_comes_before(tmp_path):
     own_system = {**FRAMINGS, "role": {"text": "{{ claim }}", "system": "You are a pupil."}}
     for framings, words in ((chained, "follow-up to 'expert'"), (own_system, "another system prompt than 'statement'")):
         with pytest.raises(ConfigError, match=words):
-            patched_units(framed(tmp_path, framings=framings), "answer", patch(statement_first=True))
+            overlaid_units(framed(tmp_path, framings=framings), "answer", patch(statement_first=True))
     c2 = {"conditions": ["c2_correct", "c2_incorrect"]}
     with pytest.raises(ConfigError, match="needs c1_true and c1_false"):
         sampling_config({**POCKET, "prompts": c2, "patch": {"statement_first": True}}).units()

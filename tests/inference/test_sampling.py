@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from evenhand import study
 from evenhand.completions import read_excluded
 from evenhand.errors import DataError, ModelError
 from evenhand.records import Completion, Prompt
@@ -90,6 +91,7 @@ def n_alive(kind):
 
 def test_a_run_holds_few_of_its_prompts_and_asks_each_once(tmp_path, monkeypatch):
     monkeypatch.setattr(schedule, "AHEAD", 16)
+    monkeypatch.setattr(study, "HELD_UNITS", 1)
     monkeypatch.setattr(sampling, "model_facts", lambda config: {"name": "counting"})
     asked, alive = list[str](), list[int]()
 
@@ -183,3 +185,11 @@ def test_a_conversation_that_does_not_fit_is_left_out_whole_and_all_shards_finis
 def test_an_error_while_a_unit_is_made_is_not_the_end_of_the_units():
     with pytest.raises(IndexError):
         list(LazyUnits(["kiwi", ""], lambda name: OneRound(name[0], ())))
+
+
+def test_a_short_run_makes_each_unit_once(tmp_path, monkeypatch):
+    made = list[str]()
+    monkeypatch.setattr(planning, "OneRound", lambda *unit: made.append(unit[0]) or OneRound(*unit))
+    scripted(monkeypatch)
+    assert is_done(sample(config(tmp_path)))
+    assert len(made) == len({*made}) == 10

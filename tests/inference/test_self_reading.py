@@ -10,7 +10,8 @@ from evenhand.config import parse_config
 from evenhand.errors import ModelError
 from inference.encoding import Encoder
 from inference.open_engine import open_engine
-from inference.self_reading import SelfReadUnit, self_read_units
+from inference.patch import overlaid_units
+from inference.self_reading import turns_about
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
 from tests.made.fake_server import FakeServer, answer
@@ -25,9 +26,8 @@ SELF = {"verdict": "reason", "self_read": True}
 
 def turns_behind(prompt, *texts):
     """The turns that ask for the symbol of some replies to a prompt."""
-    unit = SelfReadUnit(None, lambda _: "Which? 1 or 2 alone.")
     replies = [replace(completion(text), sample_index=k) for k, text in enumerate(texts)]
-    return [*unit.turns(prompt, replies)]
+    return [*turns_about(prompt, replies, "Which? 1 or 2 alone.")]
 
 
 def test_a_turn_holds_what_the_judge_wrote_and_says_which_reply_it_is_about():
@@ -128,7 +128,7 @@ def test_the_turn_repeats_the_options_in_the_prompts_order(tmp_path):
 
     def words_of(**keys):
         section = parse_config(FramingSection, study(items, **keys), "framing")
-        unit = self_read_units(section.units("answer"), section.symbol_question).units[0]
+        unit = overlaid_units(section, "answer", None, self_read=True).units[0]
         replies = {p.prompt_hash: [completion("Hm.", prompt_hash=p.prompt_hash)] for p in unit.next_prompts({})}
         return {turn.messages[-1].content for turn in unit.next_prompts(replies)}
 

@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -11,11 +12,15 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from evenhand.checkpoints import fingerprint
 from evenhand.errors import ConfigError, DataError, ModelError
+from inference import transformers_engine
+from inference.__main__ import main
 from inference.config import parse_sampling_config
 from inference.engine import PromptsTooLong
 from inference.open_engine import open_engine
 from tests.made.made_conflicts import narrator_config
 from tests.made.made_merges import untrained_run
+from tests.made.places import CONFIGS
+from tests.made.read_back import completions_of
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import OPTIONS, option_prompt, toy_config, toy_prompt
 from tests.made.training_runs import adapter_of, tiny_model, tiny_run
@@ -122,13 +127,13 @@ def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint):
 @pytest.mark.parametrize(
     ("sampling", "words"),
     [
-        ({"repetition_penalty": 9.0}, r"would count padding: set engine\.batch_size=1"),
-        ({"structured": "json"}, r"sampling\.structured is 'json': take engine"),
+        ({"repetition_penalty": 9.0}, r"would count padding: set engine\.batch_size to 1"),
+        ({"structured": "json"}, r"has no schema in transformers"),
     ],
 )
 def test_what_it_cannot_do_is_refused_rather_than_left_out(sampling, words):
     with pytest.raises(ConfigError, match=words):
-        open_engine(config(Path("absent"), "reason", sampling=sampling))
+        config(Path("absent"), "reason", sampling=sampling)
 
 
 def test_samples_are_numbered_differ_and_come_again_with_the_same_seed(checkpoint):
@@ -251,6 +256,25 @@ def test_an_unmerged_adapter_answers_as_the_base_with_its_product_added(run, tmp
     engine = {"kind": "transformers"}
     assert margins(adapted(run)) == pytest.approx(margins(toy_config(str(merged), "margin", engine=engine)), abs=1e-4)
     assert margins(adapted(run)) != pytest.approx(margins(toy_config(str(base), "margin", engine=engine)), abs=1e-2)
+
+
+def test_one_engine_gives_each_adapters_answers_as_an_engine_of_its_own(run, tmp_path, capsys, monkeypatch):
+    other = untrained_run(run.parents[2] / "base", tmp_path, lora={"r": 2, "alpha": 8, "target_modules": ["v_proj"]})
+    loaded = Mock(wraps=transformers_engine.load_model)
+    monkeypatch.setattr(transformers_engine, "load_model", loaded)
+    few = [f"model.name={run.parents[2] / 'base'}", "dialdefer.benchmarks=[{dataset: pocket, n_items: 2}]"]
+    words = [str(CONFIGS / "inference" / "pocket-demo.yaml"), *few, "engine={kind: transformers}"]
+    main([*words, f"run.root={tmp_path}", "--adapters", str(other), str(run)])
+    together = [completions_of(Path(line)) for line in capsys.readouterr().out.split()]
+    assert loaded.call_count == 1
+    for adapter, found in zip((run, other), together, strict=True):  # the higher rank first, for vLLM's sake
+        main([*words, f"run.root={tmp_path / 'alone'}", f"model.adapter={adapter}"])
+        alone = completions_of(Path(capsys.readouterr().out.strip()))
+        assert {key: c.answer_logprobs for key, c in found.items()} == {
+            key: pytest.approx(c.answer_logprobs, abs=1e-6) for key, c in alone.items()
+        }
+    first, second = (next(iter(found.values())).answer_logprobs for found in together)
+    assert first != pytest.approx(second, abs=1e-2)
 
 
 def test_the_checkpoint_hash_is_of_base_and_adapter_and_the_base_must_be_the_trained_one(run, tmp_path):

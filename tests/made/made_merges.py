@@ -57,9 +57,9 @@ def made_merge(root, *, items, provenance=None, merged=None, method="sft", model
     return run, folder
 
 
-def untrained_run(model, root):
+def untrained_run(model, root, **sections):
     """A finished run whose adapter was drawn at random, on a model of any size: no weight of it is loaded."""
-    config = tiny_run("sft", model, root)
+    config = tiny_run("sft", model, root, **sections)
     run, base = folder_of(config), skeleton(model, None)
     open_run(
         run, config, config.training.content_hash(config.load_units()), fingerprint(config.model, model), lambda: "CPU"

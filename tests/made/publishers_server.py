@@ -52,8 +52,8 @@ class PublishersServer(Loopback):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"{self.base}/hub")
-        monkeypatch.setattr("evenhand.sources.fetching.GITHUB_API", f"{self.base}/github")
-        monkeypatch.setattr("evenhand.sources.fetching.GITHUB_RAW", f"{self.base}/raw")
+        monkeypatch.setattr("studies.fetching.GITHUB_API", f"{self.base}/github")
+        monkeypatch.setattr("studies.fetching.GITHUB_RAW", f"{self.base}/raw")
         monkeypatch.setattr("time.sleep", lambda _: None)
 
     def requests(self, end):

@@ -36,7 +36,16 @@ MISTRAL = (
     "{% set rest = messages[1:] %}{% else %}{% set first = '' %}{% set rest = messages %}{% endif %}"
     "{% for m in rest %}[INST] {{ first if loop.first }}{{ m['content'] }}[/INST]{% endfor %}"
 )
+HYBRID = QWEN + (  # thinks unless it is told not to, as Qwen3
+    "{% if add_generation_prompt and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
+)
+SPACED = (  # writes a space before a reply, as Vicuna
+    "{% for m in messages %}{{ m['role'] | upper }}: {{ m['content'] }}"
+    "{{ '<|im_end|>' if m['role'] == 'assistant' }}\n{% endfor %}{% if add_generation_prompt %}ASSISTANT:{% endif %}"
+)
 TEMPLATES = {"qwen2": QWEN, "gemma3": GEMMA, "llama": LLAMA, "mistral": MISTRAL}
+# Whose layers or tokens are those of one above: tests that go over all families do without.
+FURTHER = {"qwen3": HYBRID, "spaced": SPACED, "gemma3 that sees": GEMMA}
 SIZES = {
     "hidden_size": 64,
     "intermediate_size": 128,
@@ -49,24 +58,25 @@ SIZES = {
 
 
 def save_family(folder, family, tokenizer_from, max_shard_size="50GB", **sizes):
-    """The folder of a new checkpoint of one family ("qwen2", "gemma3", "llama", "mistral"), the same every time.
+    """The folder of a new checkpoint of one family (of TEMPLATES or FURTHER), the same every time.
 
     tokenizer_from: a checkpoint whose tokenizer it borrows, the first N_TOKENS of it; its chat template is the
     family's. max_shard_size: of a weight file.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Gemma3Config
 
-    own = {"gemma3": {"sliding_window": 64}, "mistral": {"sliding_window": None}}.get(family, {})
+    kind = {"gemma3": "gemma3_text", "gemma3 that sees": "gemma3_text", "spaced": "llama"}.get(family, family)
+    own = {"gemma3_text": {"sliding_window": 64}, "mistral": {"sliding_window": None}}.get(kind, {})
     head = {} if family == "qwen2" else {"head_dim": 32}
     copy_tokenizer(tokenizer_from, folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    tokenizer.chat_template = TEMPLATES[family]
+    tokenizer.chat_template = (TEMPLATES | FURTHER)[family]
     tokenizer.model_max_length = SIZES["max_position_embeddings"]
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     config = AutoConfig.for_model(
-        "gemma3_text" if family == "gemma3" else family,
+        kind,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
@@ -74,7 +84,12 @@ def save_family(folder, family, tokenizer_from, max_shard_size="50GB", **sizes):
         **head,
         **own,
     )
-    AutoModelForCausalLM.from_config(config).to(torch.bfloat16).save_pretrained(folder, max_shard_size=max_shard_size)
+    if family == "gemma3 that sees":  # as the 4B to 27B models are: a language model beside an image encoder
+        vision = {"hidden_size": 32, "intermediate_size": 32, "image_size": 28, "patch_size": 14}
+        vision |= {"num_hidden_layers": 1, "num_attention_heads": 1}
+        config = Gemma3Config(text_config=config.to_dict(), vision_config=vision, mm_tokens_per_image=4)
+    model = AutoModelForCausalLM.from_config(config)
+    model.to(torch.bfloat16).save_pretrained(folder, max_shard_size=max_shard_size)
     return folder
 
 

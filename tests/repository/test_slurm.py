@@ -99,7 +99,7 @@ def test_resources_and_places_come_from_the_settings(cluster):
     done = run("submit.sh", "train", "sft.yaml", "name=x", env={**cluster, **asked})
     words = set(done.stdout.split())
     assert {"--partition=big", "--account=lab", "--gres=gpu:h100:2", "--exclude=n1", "--nice", "--requeue"} <= words
-    assert {"--nodes=1", "--ntasks-per-node=1", "--signal=B:USR1@80"} <= words
+    assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=16", "--mem=128G", "--signal=B:USR1@80"} <= words
     assert done.stdout.split()[-3:] == ["slurm/train.sh", "sft.yaml", "name=x"]
     scored = run("submit.sh", "score", "somewhere", env={**cluster, **asked}).stdout
     assert "--gres" not in scored  # a job of 0 GPUs asks for none

@@ -109,25 +109,8 @@ def test_a_base_that_is_no_longer_the_one_trained_on_is_refused(run):
         merge(run, "bf16")
 
 
-def gemma_that_sees(folder):
-    """A tiny Gemma-3 as the 4B to 27B models are: a language model beside an image encoder."""
-    from transformers import Gemma3Config, Gemma3ForConditionalGeneration
-
-    tiny_model(folder, "gemma3")
-    text = {**json.loads((folder / "config.json").read_text()), "model_type": "gemma3_text"}
-    vision = {
-        f"{name}_size": size for name, size in {"hidden": 32, "intermediate": 32, "image": 28, "patch": 14}.items()
-    }
-    vision |= {"num_hidden_layers": 1, "num_attention_heads": 1}
-    torch.manual_seed(0)
-    config = Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4)
-    (folder / "model.safetensors").unlink()
-    Gemma3ForConditionalGeneration(config).to(torch.bfloat16).save_pretrained(folder)
-    return folder
-
-
 def test_of_a_model_that_sees_only_the_language_half_is_trained(tmp_path):
-    folder = gemma_that_sees(tmp_path / "model")
+    folder = tiny_model(tmp_path / "model", "gemma3 that sees")
     run = train(tiny_run("dpo", folder, tmp_path, optimiser={"max_steps": 2}))
     names = list(load_file(run / "adapter" / "adapter_model.safetensors"))
     assert len(names) == 2 * 7 * 2
@@ -142,10 +125,10 @@ def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(run):
     with pytest.raises(ConfigError, match="NF4 again rounds away what it has learnt"):
         load_base(merged, QuantisationConfig())
     words = [str(ROOT / "configs" / "training" / "pocket-sft.yaml"), f"model.name={merged}"]
-    (wrong,) = (check for check in examine(words, None).checks if check.state == "wrong")
+    (wrong,) = (check for check in examine(words, None) if check.state == "wrong")
     assert wrong.subject == "quantisation"
     assert wrong.says.endswith("merged with --onto bf16")
-    assert not [c for c in examine([*words, "quantisation.kind=none"], None).checks if c.state == "wrong"]
+    assert not [c for c in examine([*words, "quantisation.kind=none"], None) if c.state == "wrong"]
     load_base(merged, BF16_BASE)
     load_base(merge(run, "bf16", n_prompts=16, min_agreement=0.5), QuantisationConfig())
 

@@ -18,14 +18,6 @@ class Check:
     fix: str = ""  # what to do, where something is to be done and `says` does not say it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
-    """What was found out about one config."""
-
-    kind: str  # "sampling" or "training"; "" for what is neither
-    checks: list[Check]
-
-
 def ok(subject: str, says: str) -> Check:
     """In order, or an estimate without a problem."""
     return Check(subject, "ok", says)
@@ -41,10 +33,8 @@ def unknown(subject: str, why: str) -> Check:
     return Check(subject, "unknown", why)
 
 
-def printed(machine: Sequence[Check], configs: Mapping[str, Examined]) -> str:
+def printed(blocks: Mapping[str, Sequence[Check]]) -> str:
     """A block for the machine and one for each config, and one line that counts."""
-    blocks = {"this machine": machine}
-    blocks |= {f"{name} ({report.kind})" if report.kind else name: report.checks for name, report in configs.items()}
     counts = Counter(check.state for checks in blocks.values() for check in checks)
     last = f"{counts['ok']} ✓, {counts['wrong']} ✗, {counts['unknown']} ? (not to be known here)"
     return "\n\n".join([*("\n".join([title, *lines_of(checks)]) for title, checks in blocks.items()), last])

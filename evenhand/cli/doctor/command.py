@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from evenhand.cli.doctor.checks import Examined, printed, unknown, wrong
+from evenhand.cli.doctor.checks import Check, printed, wrong
 from evenhand.cli.doctor.machine import machine_checks
 from evenhand.config import by_config, config_tree
 from evenhand.errors import EvenhandError
@@ -25,25 +25,21 @@ def main(argv: Sequence[str]) -> None:
         "--gpu", metavar="NAME", help="what jobs will compute on, where this machine has no GPU, such as a100-40gb"
     )
     options = parser.parse_intermixed_args(argv)
-    reports = {" ".join(config): examined(config, options.gpu) for config in by_config(options.configs)}
-    machine = machine_checks(options.gpu)
-    checks = [*machine, *(check for report in reports.values() for check in report.checks)]
-    say(printed(machine, reports))  # a server's words may stand in it
-    if any(check.state == "wrong" for check in checks):
+    blocks = {"this machine": machine_checks(options.gpu)}
+    blocks |= {" ".join(config): examined(config, options.gpu) for config in by_config(options.configs)}
+    say(printed(blocks))  # a server's words may stand in it
+    if any(check.state == "wrong" for checks in blocks.values() for check in checks):
         sys.exit(1)
 
 
-def examined(words: Sequence[str], named_gpu: str | None) -> Examined:
+def examined(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     """The checks of one config, or why it is not a config."""
     try:
         tree = config_tree(words)
-        if "distributed_type" in tree or isinstance(tree.get("model"), str):
-            check = unknown("config", "for `accelerate launch` or `vllm serve`: not looked at")
-            return Examined(kind="", checks=[check])
         if "method" in tree or "optimiser" in tree:
             from evenhand.cli.doctor.training import examine
         else:
             from evenhand.cli.doctor.sampling import examine
         return examine(words, named_gpu)
     except EvenhandError as error:
-        return Examined(kind="", checks=[wrong("config", str(error))])
+        return [wrong("config", str(error))]

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
@@ -13,37 +13,23 @@ from evenhand.errors import ModelError
 from evenhand.machine import WITHOUT_TRITON, gpus, kernel_tools_lacking, torch_cuda_build
 from evenhand.provenance import package_versions
 
-OURS = ("eval", "evenhand", "inference", "studies", "training")  # installed under these names, at the top
-
 
 def machine_checks(named_gpu: str | None) -> list[Check]:
     """Everything that is the same for all configs. named_gpu: what the jobs will compute on, where it is not here."""
-    from huggingface_hub import constants
+    caches = [room_check("EVENHAND_CACHE", cache_dir())]
+    if find_spec("huggingface_hub"):
+        from huggingface_hub import constants
 
-    return [
-        *filter(None, [strangers_check()]),
-        gpu_check(named_gpu),
-        *filter(None, [kernel_check()]),
-        room_check("HF_HOME", Path(constants.HF_HOME)),
-        room_check("EVENHAND_CACHE", cache_dir()),
-    ]
-
-
-def strangers_check() -> Check | None:
-    """Whether a folder here bears the name of one of our packages: `python -m` would take it for ours."""
-    here = Path(__file__).resolve().parents[3]
-    strangers = [name for name in OURS if Path(name).is_dir() and Path(name).resolve() != here / name]
-    if not strangers or sys.flags.safe_path:
-        return None
-    says = f"`{strangers[0]}/` in this folder is not ours, and `accelerate launch -m training` and `python -m` take it"
-    return wrong("this folder", says, "export PYTHONSAFEPATH=1 (the job scripts do), or work in another folder")
+        caches.insert(0, room_check("HF_HOME", Path(constants.HF_HOME)))
+    return [gpu_check(named_gpu), *filter(None, [kernel_check()]), *caches]
 
 
 def gpu_check(named_gpu: str | None) -> Check:
     """torch's build, which GPUs there are, and whether torch sees them. A login node may have none."""
+    if "torch" not in package_versions():
+        return ok("GPU", "not looked for: without torch, servers alone are asked (evenhand[local] brings it)")
     build = torch_cuda_build()
-    built_for = f"CUDA {build}" if build else "CPUs"
-    torch = f"torch {package_versions().get('torch', 'is not installed')}, built for {built_for}"
+    torch = f"torch {package_versions()['torch']}, built for {f'CUDA {build}' if build else 'CPUs'}"
     try:
         sees_none = not visible_gpus()
     except ModelError as error:
@@ -74,9 +60,9 @@ def kernel_check() -> Check | None:
 def room_check(subject: str, folder: Path, needed: float = 0.0) -> Check:
     """Whether a folder can be written to and its disk has so many bytes left. Quotas are not seen."""
     absolute = folder.expanduser().absolute()
-    there = next(path for path in (absolute, *absolute.parents) if path.is_dir())
+    there = next(path for path in (absolute, *absolute.parents) if path.exists())
     free = shutil.disk_usage(there).free
-    if not os.access(there, os.W_OK):
+    if not (there.is_dir() and os.access(there, os.W_OK)):
         return wrong(subject, f"{folder}: may not be written to", f"set {subject} to another folder")
     says = f"{folder}, {free / GIB:.0f} GiB free{f', {needed / GIB:.1f} GiB needed' if needed else ''}"
     if free < needed:

@@ -11,7 +11,9 @@ from evenhand.checkpoints import (
     cached_snapshot,
     check_no_adapter,
     failures_of_asking,
+    fingerprint,
     hub_snapshot,
+    load_model,
     load_tokenizer,
     missing_files,
     refused,
@@ -21,6 +23,7 @@ from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
 from evenhand.cli.doctor.model_size import PUBLISHED, ModelSize, model_size
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir
 from evenhand.errors import DataError, ModelError
+from evenhand.run_directory import is_done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,10 @@ def find_model(model: ModelConfig) -> FoundModel:
             checks.append(ok("model", f"{model.name} is at {folder}"))
         if model.adapter:
             checks.append(ok("adapter", f"is in {adapter_folder(model.adapter)}"))
+        if folder and not missing_files(folder):
+            load_model(folder, device_map="meta")  # reads the heads of its files alone
+            if model.adapter or is_done(folder):  # else nothing is on record that it could differ from
+                fingerprint(model, folder)
     except (DataError, ModelError) as error:
         checks.append(wrong("model", str(error)))
     if folder is None or missing_files(folder, weights=False):
@@ -66,8 +73,6 @@ def find_model(model: ModelConfig) -> FoundModel:
         size = model_size(described) if described else None
     except ModelError as error:
         checks.append(unknown("size", str(error)))
-    if described is None:
-        checks.append(unknown("size", "unknown as long as config.json is not here; `evenhand fetch CONFIG` brings it"))
     return FoundModel(checks=checks, folder=folder, tokenizer=tokenizer, size=size)
 
 

@@ -1,19 +1,22 @@
 """`evenhand doctor` on configs of sampling: prompts, context window, memory and time."""
 
 import random
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from evenhand.cli.doctor.checks import Check, Examined, ok, unknown, wrong
+from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check, usable_gpus
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.cli.doctor.model_size import ModelSize
-from evenhand.errors import ConfigError, DataError, EvenhandError, ModelError
-from evenhand.machine import vllm_reads_tokens
+from evenhand.completions import answer_doubts, answer_probability
+from evenhand.errors import DataError, EvenhandError, ModelError
+from evenhand.machine import torch_cuda_build, vllm_reads_tokens
 from evenhand.provenance import package_versions
 from evenhand.records import Prompt
 from inference.config import (
@@ -28,27 +31,28 @@ from inference.encoding import Encoder
 from inference.openai_engine import NotReached, OpenAIEngine
 from inference.recorded_engine import RecordedEngine
 from inference.schedule import first_prompts, prompts_of
-from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN, check_runs
+from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN, check_runs, start
 
 LocalEngine = VllmConfig | TransformersConfig
 
 N_COUNTED = 200  # prompts whose tokens are counted, and as many of the longest texts for the context window
 FEW_TOKENS, PATIENCE_S = 16, 20.0  # of a server's one answer, and for it
 BESIDE_WEIGHTS_GIB = 3.0  # on a GPU: CUDA's context and graphs, activations of the largest batch
+ASKED_GIB = 2.0  # weights in float32 of a model that is asked here: seconds on a laptop
 PROCESS_GIB = 1.5  # on a CPU: Python, torch and vLLM
 
 
-def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
+def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     """What can be known of a config before it runs. Raises ConfigError for an invalid one."""
     config = load_sampling_config(words)
-    prompts, data_check = planned(config)
+    prompts, further, data_check = planned(config)
     checks = [room_check("run.root", config.run.root), data_check]
     engine = config.engine
     if isinstance(engine, OpenAIConfig):
-        return Examined(kind="sampling", checks=[*checks, server_check(config, engine)])
+        return [*checks, server_check(config, engine)]
     if isinstance(engine, RecordedConfig):
         recording = RecordedEngine(config, prompts).recording  # raises where it lacks one of them
-        return Examined(kind="sampling", checks=[*checks, ok("model", f"answers on record: {recording.facts['name']}")])
+        return [*checks, ok("model", f"answers on record: {recording.facts['name']}")]
     model = find_model(config.model)
     reading = "self_read" if config.self_read else config.verdict
     checks += [*model.checks, engine_check(engine, reading, model, config.model.adapter)]
@@ -56,6 +60,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
     if model.tokenizer is not None:
         try:
             count = count_tokens(prompts or first_prompts(config.on_own_items()), config, model.tokenizer)
+            deque(Encoder(model.tokenizer, config).encode(further), maxlen=0)
         except ModelError as error:
             checks.append(wrong("prompt", str(error)))
         except DataError:  # the study has no items but its user's, and `data` says what is wrong with them
@@ -65,26 +70,33 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
             says = f"{whose}{count.n_prompts:,} different ones of {count.mean_tokens:.0f} tokens in the mean"
             checks.append(ok("prompt", says))
             counted = count if prompts else None
-            checks.append(window_check(config, model, counted))
+    if prompts and config.verdict in BY_TOKEN and not any(check.state == "wrong" for check in checks):
+        checks += answer_checks(config, model, prompts[0])
     if model.size:
         device = device_for(dtype_of(engine), named_gpu)
+        checks.append(window_check(config, model.size.context_window, counted))
         checks.append(engine_memory(engine, model.size, device))
         checks.append(time_check(device, model.size.flops(counted.n_computed) if counted else None, gpus_of(engine)))
-    return Examined(kind="sampling", checks=checks)
+    return checks
 
 
-def planned(config: InferenceConfig) -> tuple[list[Prompt], Check]:
-    """Every prompt of a run, none where the data are not there."""
+def planned(config: InferenceConfig) -> tuple[list[Prompt], Sequence[Prompt], Check]:
+    """Every prompt of a run, none where the data are not there; and what a unit asks behind replies."""
+    further: Sequence[Prompt] = ()
     try:
         units = config.units()
         prompts = list(prompts_of(units, config.sampling))
+        if units.plan_grows:
+            suppose = config.study.supposed_replies
+            rounds = (unit.next_prompts(suppose(unit.next_prompts({}))) for unit in units.units)
+            further = next(filter(None, rounds), ())
     except EvenhandError as error:
-        return [], wrong("data", str(error))
+        return [], (), wrong("data", str(error))
     datasets = list(dict.fromkeys(prompt.dataset for prompt in prompts))
     says = f"{', '.join(datasets)}: {len(prompts):,} prompts"
     if units.plan_grows:
         says += " at first, and more that depend on the replies: no estimate here holds those"
-    return prompts, ok("data", says)
+    return prompts, further, ok("data", says)
 
 
 def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
@@ -123,18 +135,29 @@ def engine_check(engine: LocalEngine, verdict: str, model: FoundModel, adapter: 
         return wrong("engine", "vLLM is not installed", fix)
     if verdict in (*BY_TOKEN, "self_read") and not vllm_reads_tokens():
         return wrong("engine", f"{installed}, and verdict is {verdict}: {NOT_BY_TOKEN}", BY_TRANSFORMERS)
-    n_here, n_wanted = len(usable_gpus()), engine.tensor_parallel_size
-    if 0 < n_here < n_wanted:
-        return wrong("engine", f"engine.tensor_parallel_size is {n_wanted}, and GPUs here are {n_here}", "SAMPLE_GPUS")
-    if model.size and (n_heads := model.size.n_heads) % n_wanted:
+    try:
+        if model.folder and (usable_gpus() or torch_cuda_build() is None):  # else a job may find what is not here
+            check_runs(model.folder, engine, adapter)
+            start(model.folder, engine, 0, is_trial=True)
+    except EvenhandError as error:
+        return wrong("engine", str(error))
+    if model.size and (n_heads := model.size.n_heads) % (n_wanted := engine.tensor_parallel_size):
         says = f"engine.tensor_parallel_size is {n_wanted}, by which the model's {n_heads} heads cannot be divided"
         return wrong("engine", says, "take a number of GPUs that divides them")
-    try:
-        if model.folder:
-            check_runs(model.folder, adapter)
-    except ConfigError as error:
-        return wrong("engine", str(error))
     return ok("engine", installed)
+
+
+def answer_checks(config: InferenceConfig, model: FoundModel, prompt: Prompt) -> Iterator[Check]:
+    """How likely the answers to one prompt are together, by a model that is small enough to be asked here."""
+    if model.folder and model.size and model.size.weight_bytes("float32") <= ASKED_GIB * GIB:
+        from inference.transformers_engine import TransformersEngine  # and torch, which a light install lacks
+
+        since, plain = time.monotonic(), TransformersConfig(kind="transformers")
+        with TransformersEngine(config.model_copy(update={"engine": plain}), [prompt]) as engine:
+            (reply,) = engine.generate([prompt])
+        seconds = time.monotonic() - since
+        says = f"together {answer_probability(reply):.2g} likely behind one prompt, asked in {seconds:.0f} s"
+        yield ok("answers", " ".join([says, *answer_doubts([reply], config.verdict)]))
 
 
 def dtype_of(engine: LocalEngine) -> str:
@@ -173,15 +196,12 @@ def count_tokens(prompts: Sequence[Prompt], config: InferenceConfig, tokenizer: 
     return TokenCount(len(distinct), fmean(len(encoded.token_ids) for encoded in drawn), longest, n_generated)
 
 
-def window_check(config: InferenceConfig, model: FoundModel, count: TokenCount | None) -> Check:
+def window_check(config: InferenceConfig, model_window: int, count: TokenCount | None) -> Check:
     """The longest prompt with its answer against the context window."""
-    model_window = model.size.context_window if model.size else None
     engine_window = config.engine.max_model_len if isinstance(config.engine, VllmConfig) else None
     window = engine_window or model_window
-    if window is None:
-        return unknown("context", "the model's config.json names no context window")
-    if engine_window and model_window and engine_window > model_window:
-        says = f"engine.max_model_len is {engine_window}, the model's window {model_window}"
+    if window > model_window:
+        says = f"engine.max_model_len is {window}, the model's window {model_window}"
         return wrong("context", says, f"engine.max_model_len={model_window}")
     if count is None:
         return unknown("context", f"{window:,} tokens; the longest prompt is known when the data are there")

@@ -4,42 +4,46 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenhand.cli.doctor.checks import Check, Examined, ok, wrong
+from evenhand.cli.doctor.checks import Check, ok, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import find_model
 from evenhand.cli.doctor.model_size import ITEM_BYTES, ModelSize
 from evenhand.device import means_cpu
-from evenhand.errors import ConfigError, EvenhandError
+from evenhand.errors import EvenhandError
 from training.batches import Collator, groups_of
 from training.config import AnyRun, load_training_config
+from training.data import without_dev
 from training.examples import set_padding
+from training.guard import check_not_diverged
 from training.objectives import objective_of
 from training.qlora import check_precision, lora_config, skeleton
 from training.replies import ReplyTargets
-from training.run_folder import check_not_merged_on_nf4
+from training.run_folder import check_not_merged_on_nf4, folder_of
 from training.shortage import less_memory
+from training.trainer import prepare_trackers
 
 N_STATES = 3  # of a checkpoint: a weight and Adam's two moments
 PROCESS_GIB = {True: 1.5, False: 1.0}  # on a GPU CUDA's context and what the allocator wastes; on a CPU the libraries
 N_DRAWN = 64  # units whose tokens are counted
 
 
-def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
+def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     """What can be known of a training config before it runs. Raises ConfigError for an invalid one."""
     config = load_training_config(words)
+    import_module("bitsandbytes")  # as training does for every kind of quantisation
     model = find_model(config.model)
     size, lora = model.size, config.lora
     states = N_STATES * size.n_lora(lora.r, lora.target_modules) * ITEM_BYTES[lora.dtype] if size else 0
     room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1 + bool(config.dev)))
     data, data_check = loaded(config)
-    checks = [room, data_check, *model.checks]
+    checks = [room, data_check, *model.checks, *refusals(config, model.folder)]
     count, device = None, device_for(computing_dtype(config), named_gpu)
     if model.folder is not None and model.tokenizer is not None:
-        checks += refusals(config, model.folder)
         try:
             count = count_examples(data or config.on_own_items().load_units(), config, model.tokenizer, device)
         except EvenhandError as error:
@@ -54,20 +58,26 @@ def examine(words: Sequence[str], named_gpu: str | None) -> Examined:
         parts = memory_parts(config, size, count or longest_batch(config), device)
         checks.append(memory_check(device, parts, less_memory(config)))
         checks.append(time_check(device, flops, n_gpus))
-    return Examined(kind="training", checks=checks)
+    return checks
 
 
-def refusals(config: AnyRun, folder: Path) -> Iterator[Check]:
-    """What `evenhand train` refuses of a model that is here."""
-    checks: dict[str, Callable[[], object]] = {"adapter": lambda: lora_config(config.lora, skeleton(folder, None))}
-    if config.quantisation.kind == "nf4":
-        checks["quantisation"] = lambda: check_not_merged_on_nf4(folder)
+def refusals(config: AnyRun, folder: Path | None) -> Iterator[Check]:
+    """What `evenhand train` refuses, also of a model that is here whole."""
+    path = folder_of(config)
+    checks: dict[str, Callable[[], object]] = {
+        "run": lambda: check_not_diverged(path),
+        "trackers": lambda: prepare_trackers(config, path),
+    }
+    if folder is not None:
+        checks["adapter"] = lambda: lora_config(config.lora, skeleton(folder, None))
+        if config.quantisation.kind == "nf4":
+            checks["quantisation"] = lambda: check_not_merged_on_nf4(folder)
     if means_cpu():  # else a job may find the GPU that is not here
         checks["precision"] = lambda: check_precision(config)
     for subject, check in checks.items():
         try:
             check()
-        except ConfigError as error:
+        except EvenhandError as error:
             yield wrong(subject, str(error))
 
 
@@ -81,6 +91,8 @@ def loaded(config: AnyRun) -> tuple[Sequence[Any] | None, Check]:
     """What a config trains on; None where it is not there."""
     try:
         units = config.load_units()
+        config.training.check_test_data(units, config.study)
+        without_dev(units, config)
     except EvenhandError as error:
         return None, wrong("data", str(error))
     counts = ", ".join(f"{name} {n:,}" for name, n in Counter(unit.dataset for unit in units).items())

@@ -14,7 +14,8 @@ from pydantic import field_validator
 
 from evenhand.config import Closed, parse_config, read_yaml
 from evenhand.errors import ConfigError
-from evenhand.files import locked, write_json, write_whole
+from evenhand.files import write_json, write_whole
+from evenhand.lease import locked
 from evenhand.run_directory import read_json
 from studies.dialdefer.aio.replies import dialogue, turns_in
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from tqdm import tqdm
 
-from evenhand.built_folder import MANIFEST_FILE, building, described, finish, finished
 from evenhand.errors import DataError
 from evenhand.files import sha256_of, write_jsonl
-from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
 from evenhand.study import check_no_repeats
+from studies.built_folder import MANIFEST_FILE, building, described, finish, finished
 from studies.dialdefer import release
 from studies.dialdefer.item_table import HeldOut, write_items
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified.card import card_text
 from studies.dialdefer.unified.catalogue import DATASETS, RELEASE, RELEASE_FOLDER, Dataset
 from studies.dialdefer.unified.splits import SEED, published_split, resample
+from studies.fetching import Origin, SourceFile, fetch, source_files
 
 CONVERTER_VERSION = "1"  # raise it when any converter gives other items than before
 DROPPED_FILE = "dropped.jsonl"

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.files import shipped_yaml
-from evenhand.sources.fetching import Origin
 from studies.dialdefer import release
 from studies.dialdefer.records import Item
 from studies.dialdefer.unified import converters
+from studies.fetching import Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from evenhand.built_folder import is_built, read_manifest
 from evenhand.errors import ConfigError
 from evenhand.terminal import command_parser
+from studies.built_folder import is_built, read_manifest
 from studies.dialdefer.release import published_ids
 from studies.dialdefer.unified.build import Request, build
 from studies.dialdefer.unified.card import list_text, notes_on, table8_text

@@ -13,6 +13,7 @@ def test_a_datasheet_of_margins_has_the_free_rules_and_the_hub_s_results(tmp_pat
     card_main(words)
     first = out.read_text()
     assert "Best without training" in first
+    assert "| engine | kind " in first
     assert {result.metric_type for result in ModelCard.load(out).data.eval_results} > {"dds", "acc_c1"}
     out.unlink()
     card_main(words)

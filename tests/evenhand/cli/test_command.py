@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -43,6 +44,13 @@ def test_an_unknown_verb_is_met_with_the_nearest_one(monkeypatch, capsys):
         main()
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("error: unknown verb 'sampel'. Did you mean 'sample'?")
+
+
+def test_the_command_says_its_version(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["evenhand", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"evenhand {version('evenhand')}\n")
 
 
 @pytest.mark.parametrize(

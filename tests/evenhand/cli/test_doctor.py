@@ -1,6 +1,8 @@
 """`evenhand doctor`: each thing that would stop a job has its ✗ and the way out; what cannot be known is a ?."""
 
-from pathlib import Path
+import json
+import shutil
+import sys
 from unittest.mock import Mock
 
 import httpx
@@ -15,11 +17,19 @@ from evenhand.cli.doctor.checks import ok, unknown
 from evenhand.cli.doctor.command import examined, main
 from evenhand.cli.doctor.machine import gpu_check, kernel_check, room_check
 from evenhand.cli.doctor.model import find_model
+from evenhand.completions import answer_probability
 from evenhand.embedded import embedded_model_path
+from evenhand.errors import ModelError
 from evenhand.machine import Gpu
+from inference.config import load_sampling_config
+from inference.sampling import sample
+from inference.schedule import first_prompts
 from tests.made.fake_server import FakeServer, refusal
 from tests.made.fake_server import answer as says
 from tests.made.places import CONFIGS, ROOT
+from tests.made.read_back import completions_of
+from training.config import load_training_config
+from training.run_folder import DIVERGED_FILE, folder_of
 
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "580.65.06")
 OLD = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "535.104.05")
@@ -80,13 +90,18 @@ def test_a_gpu_node_without_compiler_or_headers_cannot_build_the_samplers_kernel
     assert (check and check.state) == state
 
 
-def test_a_folder_of_our_name_that_is_not_ours_is_wrong(tmp_path, monkeypatch):
-    assert machine.strangers_check() is None
-    monkeypatch.chdir(tmp_path)
-    Path("training").mkdir()
-    check = machine.strangers_check()
-    assert check
-    assert (check.state, check.says.split()[0]) == ("wrong", "`training/`")
+def test_without_the_hub_s_client_the_machine_is_looked_at_all_the_same(monkeypatch):
+    subjects = [check.subject for check in machine.machine_checks(None)]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert [*(check.subject for check in machine.machine_checks(None)), "HF_HOME"] == sorted(
+        subjects, key="HF_HOME".__eq__
+    )
+
+
+def test_without_torch_no_gpu_is_looked_for(monkeypatch):
+    monkeypatch.setattr(machine, "package_versions", dict)
+    check = machine.gpu_check(None)
+    assert (check.subject, check.state, "torch" in check.says) == ("GPU", "ok", True)
 
 
 def test_a_disk_without_room_is_wrong(tmp_path):
@@ -151,10 +166,60 @@ def test_a_server_is_asked_one_short_question(script, model, verdict, state, wor
         if script is None:
             server.__exit__()
         found = examined([str(CONFIGS / "inference" / "server.yaml"), *asked], None)
-    (check,) = (check for check in found.checks if check.subject == "server")
+    (check,) = (check for check in found if check.subject == "server")
     assert (check.state, words in check.says) == (state, True), check.says
     assert len(server.asked) <= 1
     assert all(body["max_tokens"] <= 16 for body in server.asked)
+
+
+def wrong_checks(*words):
+    return {check.subject: check.says for check in examined(words, None) if check.state == "wrong"}
+
+
+def asking(model, *words):
+    """A config of two items for a model."""
+    few = "dialdefer.benchmarks=[{dataset: pocket, n_items: 2}]"
+    return [str(CONFIGS / "inference" / "pocket-demo.yaml"), f"model.name={model}", few, *words]
+
+
+def with_more_tokens(folder):
+    file = folder / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "vocab_size": 99}))
+
+
+DAMAGES = {
+    "weights cannot be loaded": lambda folder: (folder / "model.safetensors").write_bytes(b"12345678"),
+    "Unrecognized model": lambda folder: (folder / "config.json").write_text('{"vocab_size": 999}'),
+    "its model 99": with_more_tokens,
+    "have changed": lambda folder: (folder / "DONE.json").write_text('{"checkpoint_hash": "another"}'),
+    "one turn": lambda folder: (folder / "chat_template.jinja").write_text(
+        "{% if messages|length > 1 %}{{ raise_exception('one turn') }}{% endif %}x"
+    ),
+}
+
+
+@pytest.mark.parametrize("says", DAMAGES)
+def test_a_damaged_checkpoint_is_wrong_before_a_job_loads_it(says, byte_judge, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(byte_judge, folder)
+    DAMAGES[says](folder)
+    written = ["engine={kind: transformers}", "verdict=reason", "self_read=true", "sampling.max_tokens=4"]
+    words = written if says == "one turn" else []
+    assert any(says in found for found in wrong_checks(*asking(folder, *words)).values())
+
+
+def test_a_small_model_says_how_likely_its_answers_are(byte_judge, tmp_path):
+    words = asking(byte_judge, f"run.root={tmp_path}", "engine.row_tokens=0")
+    (said,) = (check.says for check in examined(words, None) if check.subject == "answers")
+    reply = completions_of(sample(load_sampling_config(words)))[
+        (first_prompts(load_sampling_config(words))[0].prompt_hash, 0)
+    ]
+    assert said.startswith(f"together {answer_probability(reply):.2g} likely behind one prompt")
+
+
+def test_what_vllm_refuses_of_a_config_is_wrong(byte_judge, monkeypatch):
+    monkeypatch.setattr(sampling, "start", Mock(side_effect=ModelError("no such argument")))
+    assert wrong_checks(*asking(byte_judge, "engine={kind: vllm}"))["engine"] == "no such argument"
 
 
 @pytest.fixture
@@ -181,7 +246,6 @@ def test_one_wrong_thing_is_exit_code_1_and_what_is_not_known_is_none(quiet, tmp
 SHIPPED_CONFIGS = sorted(
     {*CONFIGS.glob("*/pocket*.yaml"), *(p for d in CONFIGS.iterdir() for p in sorted(d.glob("*.yaml"))[-1:])}
 )
-KINDS = {"training": "training", "serving": "", "accelerate": "", "mappings": ""}
 FOUND = {}  # a tokenizer takes a second to load, and most of these configs name one model
 
 
@@ -196,17 +260,18 @@ def find_once(model):
 def test_a_shipped_config_is_examined(path, monkeypatch):
     embedded_model_path()  # is in the cache, as after any run on it
     monkeypatch.setattr(sampling, "server_check", lambda config, server: unknown("server", "not asked"))
+    monkeypatch.setattr(sampling, "start", lambda *_, **__: None)
+    monkeypatch.setattr(sampling, "ASKED_GIB", 0.0)
     for module, n_counted in ((sampling, "N_COUNTED"), (training, "N_DRAWN")):
         monkeypatch.setattr(module, "find_model", find_once)
         monkeypatch.setattr(module, n_counted, 8)
     monkeypatch.chdir(ROOT)
     found = examined([str(path.relative_to(ROOT))], None)
-    assert found.kind == KINDS.get(path.parent.name, "sampling")
-    subjects = [check.subject for check in found.checks]
+    subjects = [check.subject for check in found]
     assert ("config" in subjects) == (path.parent.name in ("accelerate", "mappings", "serving"))
     if "pocket" in path.stem:
         undrawn = {"examples"} if path.stem == "pocket-bct" else set()  # the replies that it learns
-        assert {check.subject for check in found.checks if check.state != "ok"} <= {"time, this CPU", *undrawn}
+        assert {check.subject for check in found if check.state != "ok"} <= {"time, this CPU", *undrawn}
 
 
 @pytest.mark.parametrize(
@@ -215,10 +280,17 @@ def test_a_shipped_config_is_examined(path, monkeypatch):
         ("lora.target_modules=[q_proj, lm_head]", "adapter"),
         ("lora.target_modules=[self_attn]", "adapter"),
         ("optimiser.mixed_precision=fp16", "precision"),
+        ("run.report_to=[nosuch]", "trackers"),
+        ("dev={n_items: 128, every_steps: 1}", "data"),
+        ("dialdefer.benchmarks=[{dataset: pocket, split: train, n_items: 8}]", "run"),
     ],
 )
-def test_what_training_refuses_is_wrong(word, subject, monkeypatch):
+def test_what_training_refuses_is_wrong(word, subject, monkeypatch, tmp_path):
     monkeypatch.setattr(training, "find_model", find_once)
+    words = [str(CONFIGS / "training" / "pocket-sft.yaml"), word, f"run.root={tmp_path}"]
+    if subject == "run":
+        path = folder_of(load_training_config(words))
+        path.mkdir(parents=True)
+        (path / DIVERGED_FILE).write_text('{"step": 1, "reason": "", "best": null, "advice": ""}')
     monkeypatch.setattr(training, "N_DRAWN", 8)
-    found = examined([str(CONFIGS / "training" / "pocket-sft.yaml"), word], None)
-    assert [check.subject for check in found.checks if check.state == "wrong"] == [subject]
+    assert [*wrong_checks(*words)] == [subject]

@@ -60,6 +60,7 @@ def test_vllm_runs_an_image_encoder_only_beside_torchvision_and_an_adapter_only_
     tmp_path, monkeypatch, is_installed, state
 ):
     monkeypatch.setattr(vllm_engine, "find_spec", lambda name: is_installed or None)
+    monkeypatch.setattr(sampling, "start", lambda *_, **__: None)
     (tmp_path / "config.json").write_text('{"vision_config": {}}')
     model = FoundModel(checks=[], folder=tmp_path)
     assert sampling.engine_check(VllmConfig(), None, model).state == state
@@ -94,9 +95,12 @@ def test_a_small_run_is_counted_whole_as_the_engine_will_read_it():
     assert count.n_computed == pytest.approx(sum(lengths) + 160 * 120)
 
 
-def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_left_out():
+def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_left_out(monkeypatch):
+    monkeypatch.setattr(sampling, "start", lambda *_, **__: None)
+    monkeypatch.setattr(sampling, "ASKED_GIB", 0.0)
+
     def window_of(name, *words):
-        (check,) = (c for c in sampling.examine([str(CONFIGS / name), *words], None).checks if c.subject == "context")
+        (check,) = (c for c in sampling.examine([str(CONFIGS / name), *words], None) if c.subject == "context")
         return check.state, check.says
 
     state, says = window_of("inference/pocket.yaml", "engine.max_model_len=130", "dialdefer.benchmarks[0].n_items=40")

@@ -1,5 +1,6 @@
 """`evenhand show`: the very prompts that a run asks about a unit, of every study, chosen by their factors."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -91,3 +92,10 @@ def test_the_turn_in_which_a_judge_reads_itself_is_shown_behind_a_supposed_reply
     n_prompts, question = without.count("--- options"), "So which answer is it?"
     assert (without.count(question), with_turns.count(question)) == (0, n_prompts)
     assert with_turns.count("--- options") == 2 * n_prompts
+
+
+def test_without_transformers_the_plain_prompts_are_shown_and_that_is_said(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    text = shown(capsys, "pocket", "--only", "condition=c1_true")
+    assert "[user]\nYour job is" in text
+    assert "pip install 'evenhand[local]'" in text.splitlines()[-2]

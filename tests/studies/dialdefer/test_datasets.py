@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.built_folder import MANIFEST_FILE, read_manifest
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import sha256_of, shipped_yaml, write_json
+from studies.built_folder import MANIFEST_FILE, read_manifest
 from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, check_leaks, load_items
 from studies.dialdefer.item_table import HeldOut, read_items, write_items
 from studies.dialdefer.records import Item

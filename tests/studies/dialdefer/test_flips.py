@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from evenhand.built_folder import read_manifest
 from evenhand.cli.build import main
 from evenhand.errors import DataError
+from studies.built_folder import read_manifest
 from studies.dialdefer.flips import asked_of
 from studies.dialdefer.records import Condition
 from studies.flips import KIND, FlipSide, read_flips

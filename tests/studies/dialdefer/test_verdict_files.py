@@ -123,7 +123,8 @@ def test_files_and_runs_are_told_apart_other_columns_are_named_and_the_docs_have
     path = write(tmp_path / "v.jsonl", verdict_rows("bbq", latency_s=0.1, zeta=[1], benchmark="whatever"))
     assert only(scored([path]), dataset="bbq")["dds_pp"] == pytest.approx(50)
     assert capsys.readouterr().out.count("'latency_s', 'zeta'") == 1
-    for words, why in (([str(path)], "need --out"), ([str(path), str(tmp_path), "--out", "x"], "apart")):
+    apart, absent = [str(path), str(tmp_path), "--out", "x"], [str(tmp_path / "nothing.csv")]
+    for words, why in (([str(path)], "need --out"), (apart, "apart"), (absent, "nothing.csv: cannot be read")):
         with pytest.raises(DataError, match=why):
             score_main(words)
     page = (ROOT / "docs" / "verdict-files.md").read_text()

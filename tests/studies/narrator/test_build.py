@@ -3,7 +3,7 @@
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.sources.fetching import Origin
+from studies.fetching import Origin
 from studies.narrator.build import build, main
 from studies.narrator.corpus import CorpusSpec, conversation_set_hash, load_conversations
 from tests.made.convokit_dump import made_cmv_dump, made_dump, zipped

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from evenhand.built_folder import read_manifest
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import digest
+from studies.built_folder import read_manifest
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items, table_schema, write_items
 from studies.dialdefer.release import DIGESTED, N_DIGITS, published_ids

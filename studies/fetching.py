@@ -18,7 +18,8 @@ from urllib.parse import quote, urlsplit
 from pydantic import TypeAdapter
 
 from evenhand.errors import DataError
-from evenhand.files import locked, sha256_of, whole_file, write_json
+from evenhand.files import sha256_of, whole_file, write_json
+from evenhand.lease import locked
 from evenhand.terminal import say
 
 RECORD_FILE = "sources.json"

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evenhand.errors import DataError
-from evenhand.files import LOCK_FILE, locked, read_jsonl, sha256_of, write_json, write_jsonl, write_whole
+from evenhand.files import read_jsonl, sha256_of, write_json, write_jsonl, write_whole
+from evenhand.lease import LOCK_FILE, locked
 from evenhand.provenance import code_state
 from evenhand.run_directory import read_json
-from evenhand.sources.fetching import RECORDED, SourceFile
+from studies.fetching import RECORDED, SourceFile
 
 MANIFEST_FILE, CARD_FILE = "manifest.json", "README.md"
 FORMAT = 1  # of built folders; raised when their files or manifests change

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from evenhand.built_folder import FORMAT, MANIFEST_FILE, read_manifest, write_rows
 from evenhand.errors import DataError
+from studies.built_folder import FORMAT, MANIFEST_FILE, read_manifest, write_rows
 
 
 @pytest.mark.parametrize("wanted", [{"build": "made"}, {"build": "other", "file": "rows.jsonl"}])

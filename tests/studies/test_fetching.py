@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.files import locked
-from evenhand.sources.fetching import Origin, SourceFile, fetch, source_files
+from evenhand.lease import locked
+from studies.fetching import Origin, SourceFile, fetch, source_files
 from tests.made.publishers_server import COMMIT, NEWER, Fault, PublishersServer
 
 AGE = b"".join(b'{"line": %d}\n' % k for k in range(30_000))  # 400 kB: more than sockets hold in one piece
