@@ -17,6 +17,7 @@ from eval.estimates.resampling import (
     cluster_t_interval,
     percentile_interval,
     pivotal_interval,
+    ratio,
     resampled_means,
     resampled_sums,
     standard_error,
@@ -138,13 +139,6 @@ def added_up(dataset: str, parts: Sequence[Iterable[Row]]) -> Observed:
         earned[place[unit], part] += weight * value
         counted[place[unit], part] += weight
     return Observed(dataset=dataset, units=tuple(place), earned=earned, counted=counted)
-
-
-def ratio(sums: FloatArray) -> FloatArray:
-    """Σ earned / Σ counted, shape (..., k), for sums of shape (..., 2k); NaN over nothing."""
-    k = sums.shape[-1] // 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums[..., :k] / sums[..., k:])
 
 
 def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
