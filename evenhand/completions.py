@@ -140,9 +140,10 @@ class Answers:
         if self.keeps_replies:
             kept, rank = self.kept.setdefault(hash_, {}), (completion.is_error, shard)
             if index not in kept or rank < kept[index][0]:
-                kept[index] = rank, replace(completion, rendered=None)
                 if completion.rendered is not None:
                     self.rendered[hash_] = digest(completion.rendered, 16)
+                    completion = replace(completion, rendered=None)
+                kept[index] = rank, completion
 
     def n_of(self, prompt_hash: str) -> int:
         """How many samples of a prompt are answered."""

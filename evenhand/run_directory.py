@@ -61,16 +61,13 @@ def open_run(
     item_hash: str,
     model: Mapping[str, Any],
     device: Callable[[], str | None],
-    inputs: Mapping[str, str] | None = None,
-    *,
-    plan_grows: bool = False,
-    n_left_out: int = 0,
+    **noted: object,
 ) -> None:
     """Create the run directory, or check that the one there is of the same config, items and model.
 
-    device: names what will compute, or raises; asked only when provenance.json is written. inputs: folders that the
-    items are made of, with a hash of each, noted there. plan_grows: whether replies lead to further prompts, noted too.
-    n_left_out: of how many items the data have more, noted too.
+    device: names what will compute, or raises; asked only when provenance.json is written. noted: what else stands
+    there, where it says anything: `inputs`, folders that the items are made of, with a hash of each; `plan_grows`,
+    whether replies lead to further prompts; `n_left_out`, of how many items the data have more.
     Raises DataError when it is of another config or its items or model have changed since: mixing them would be a
     result of nothing.
     """
@@ -86,9 +83,7 @@ def open_run(
                 f"{path}: is the run of another config (differs in {', '.join(changed)}); give this run another `name`"
             )
     origin: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
-    origin |= {"inputs": dict(inputs)} if inputs else {}
-    origin |= {"plan_grows": True} if plan_grows else {}
-    origin |= {"n_left_out": n_left_out} if n_left_out else {}
+    origin |= {key: value for key, value in noted.items() if value}
     facts = {**origin, **provenance(name)}
     if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
         return

@@ -244,7 +244,7 @@ class InferenceConfig(StudyRun):
         """(whether it is so, what to change) of everything that a verdict cannot be combined with."""
         sampling, engine, verdict = self.sampling, self.engine, self.verdict
         exact, options = verdict in ("margin", "options"), verdict == "options"
-        thinking = self.patch and self.patch.thinking
+        thinking, has_budget = self.patch and self.patch.thinking, self.patch and self.patch.thinking_tokens is not None
         is_free_text = verdict == "answer" and not self.study.has_schemas
         is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
         row_tokens, is_plain = getattr(engine, "row_tokens", 0), isinstance(engine, TransformersConfig)
@@ -276,10 +276,8 @@ class InferenceConfig(StudyRun):
                 "reads the next token, and a thought comes before the answer: set verdict to reason or answer, or "
                 "patch.thinking to false",
             ),
-            (
-                thinking is not None and not self.chat_template,
-                "has no chat template, which is what switches thinking: leave patch.thinking out",
-            ),
+            (thinking is not None and not self.chat_template, "has no chat template: leave patch.thinking out"),
+            (bool(has_budget) and engine.kind != "vllm", "ends no thought: patch.thinking_tokens is of vLLM alone"),
             (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
             (is_plain and self.is_structured, "has no schema in transformers: set sampling.structured to none"),
             (

@@ -32,12 +32,16 @@ class PatchConfig(Closed):
     # framing and dialdefer: the statement is judged first, and each framed prompt goes on behind that reply
     statement_first: bool = Field(default=False, exclude_if=lambda is_set: not is_set)
     thinking: bool | None = Field(default=None, exclude_if=is_none)  # what the chat template is told; null: its default
+    # vLLM, with thinking on: after so many tokens of a thought in <think> its end is written for the judge
+    thinking_tokens: int | None = Field(default=None, ge=0, exclude_if=is_none)
 
     @model_validator(mode="after")
     def is_named(self) -> Self:
         parts = [words for key, words in NAMES.items() if getattr(self, key)]
         if self.thinking is not None:
             parts.append(THINKING[self.thinking])
+        if self.thinking_tokens is not None and not self.thinking:
+            raise ValueError("thinking_tokens: is the budget of thinking: true; set that, or leave it out")
         if not parts:
             raise ValueError("sets nothing: give it system, reminder, statement_first or thinking, or leave it out")
         # A stored config has the default name of what it set, which an override may have changed.

@@ -98,8 +98,8 @@ def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for
             check_writable(path)
             device()  # refuses sooner than an engine
             start(first_due(run, shard))
-        noted, n_left_out = (content_hash, facts, device, inputs), config.study.n_left_out
-        open_run(path, config, *noted, plan_grows=run.plan_grows, n_left_out=n_left_out)
+        noted, n_left_out = {"inputs": inputs, "plan_grows": run.plan_grows}, config.study.n_left_out
+        open_run(path, config, content_hash, facts, device, **noted, n_left_out=n_left_out)
         answers = Answers(keeps_replies=run.plan_grows).read(path)
         plan = Plan(run, answers, shard)
         write_plan(path, plan.prompts())

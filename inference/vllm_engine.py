@@ -65,6 +65,9 @@ class VllmEngine:
             options["hf_overrides"] = with_float32_head
         if config.verdict == "options":  # what is sampled from at the temperature; for margins it is never looked at
             options["logprobs_mode"] = "processed_logprobs"
+        self.thinking_tokens = config.patch.thinking_tokens if config.patch else None
+        if self.thinking_tokens is not None:
+            options["reasoning_config"] = {"reasoning_start_str": "<think>", "reasoning_end_str": "</think>"}
         print(
             f"starting vLLM with {config.model.name} on {device}; that takes minutes, most the first time "
             "(VLLM_LOGGING_LEVEL=INFO shows its log)",
@@ -161,6 +164,7 @@ class VllmEngine:
             max_tokens=sampling.max_tokens,
             n=sampling.n,
             structured_outputs=grammar,
+            **({} if self.thinking_tokens is None else {"thinking_token_budget": self.thinking_tokens}),
             # Beside the tokenizer's and the generation config's.
             stop_token_ids=None if self.encoder.contract.end is None else [self.encoder.contract.end],
             output_kind=RequestOutputKind.FINAL_ONLY,

@@ -37,7 +37,7 @@ def device(request):
     return str(request.param)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def one_thread():
     """Sums in one order, whatever else the machine does."""
     import torch  # takes seconds, which most test files do without
@@ -52,8 +52,10 @@ def one_thread():
 def without_pictures_and_syncing():
     """Figures are not drawn, which takes most of a report's time, but within `drawing`.
 
-    Nor are files synced: a power cut could lose them, a killed process does not.
+    Nor are files synced: a power cut could lose them, a killed process does not. Nor is PEFT's card beside each
+    checkpoint made of its template, which takes longer than to save the weights.
     """
+    from huggingface_hub import ModelCard
     from matplotlib.figure import Figure
 
     from tests.made.report_html import without_drawing
@@ -61,6 +63,7 @@ def without_pictures_and_syncing():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", without_drawing)
         patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setattr(ModelCard, "from_template", lambda facts: ModelCard(f"---\n{facts}\n---\n"))
         yield
 
 

@@ -102,7 +102,6 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             check = MergeCheck(**{name: done[name] for name in MergeCheck.__dataclass_fields__})
             checked_hash(target, done.get("checkpoint_hash"), "delete the folder and merge again")
             print(f"{target}: merged and checked already")
-            print(f"{run.name} merged onto {onto}: {check}")
             check_agreement(run, check, min_agreement)
             return target
         recorded = read_json(run / DONE_FILE).get("adapter_hash")
@@ -111,9 +110,11 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
         units = config.load_units()  # raises before a large model is written
         try:
             write_merged(run, config, base, onto, partial)
-            facts = checked(run, config, base, onto, partial, units, n_prompts, min_agreement)
+            check = checked(run, config, base, partial, units, onto, n_prompts)
+            check_agreement(run, check, min_agreement)
             check_held(lease)
-            write_json(partial / DONE_FILE, facts)
+            settings = {"min_agreement": min_agreement, "rounding_seed": ROUNDING_SEED}
+            write_json(partial / DONE_FILE, {**facts_of(run, config, partial, units), **asdict(check), **settings})
             write_whole(partial / CARD_FILE, f"{card_text(run, partial)}\n")
             shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted
             partial.rename(target)
@@ -130,17 +131,9 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
 
 
 def checked(
-    run: Path,
-    config: AnyRun,
-    base: Path,
-    onto: str,
-    written: Path,
-    units: Sequence[Any],
-    n_prompts: int,
-    min_agreement: float,
-) -> dict[str, Any]:
-    """Ask base + adapter, and then what was written, the same prompts; the content of the checkpoint's DONE.json."""
-    provenance = read_json(run / PROVENANCE_FILE)
+    run: Path, config: AnyRun, base: Path, written: Path, units: Sequence[Any], onto: str, n_prompts: int
+) -> MergeCheck:
+    """Ask base + adapter, and then what was written, the same prompts."""
     tokenizer = load_tokenizer(base)
     replies = ReplyTargets(config, tokenizer) if config.examples.replies else None
     asked: Sequence[Any] = (
@@ -156,26 +149,26 @@ def checked(
     torch.cuda.empty_cache()
     print(f"{run.name}: judging the same prompts with what was merged onto {onto}", flush=True)
     merged = load_base(written, config.quantisation.model_copy(update={"kind": "none"}), spread=True)
-    check = compare(judge(merged), expected, onto)
-    print(f"{run.name} merged onto {onto}: {check}", flush=True)
-    check_agreement(run, check, min_agreement)
-    study = config.training
+    return compare(judge(merged), expected, onto)
+
+
+def facts_of(run: Path, config: AnyRun, written: Path, units: Sequence[Any]) -> dict[str, Any]:
+    """What the checkpoint's DONE.json says of it beside the check."""
+    provenance, study = read_json(run / PROVENANCE_FILE), config.training
     is_as_trained = study.content_hash(units) == provenance.get("item_set_hash")
     counts = dict(Counter(unit.dataset for unit in units))
     return {
         "run": run.name,
         "base_hash": provenance["model"]["checkpoint_hash"],
         "checkpoint_hash": checkpoint_hash(written),
-        **asdict(check),
         # How many units each dataset has, and what the study knows of them; not known where the data has changed.
         **({"items": counts, **study.facts(units)} if is_as_trained else {"items": None}),
-        "min_agreement": min_agreement,
-        "rounding_seed": ROUNDING_SEED,
     }
 
 
 def check_agreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
-    """Raises ModelError when a merge disagrees with what was trained, with what else to try."""
+    """Print the check. Raises ModelError where it disagrees with what was trained, with what else to try."""
+    print(f"{run.name} merged onto {check.onto}: {check}", flush=True)
     if check.agreement_rate < min_agreement:
         second = NF4 if check.onto == BF16 else BF16
         raise ModelError(

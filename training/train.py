@@ -155,7 +155,7 @@ def open_training(config: TrainingConfig, inputs: TrainingInputs) -> Iterator[No
         if state.is_main_process:
             drop_half_written(path)
             read = inputs.replies.inputs if inputs.replies else None
-            open_run(path, config, inputs.item_set_hash, inputs.base_facts, torch_device_name, read)
+            open_run(path, config, inputs.item_set_hash, inputs.base_facts, torch_device_name, inputs=read)
             write_jsonl(path / EXCLUDED_FILE, (prompt.line for prompt in inputs.excluded))
             write_json(path / ITEMS_FILE, {"hashes": inputs.unit_hashes})
         state.wait_for_everyone()
@@ -188,7 +188,6 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         plan=plan,
         objective=objective,
         collator=collator,
-        processing_class=run.tokenizer,
         callbacks=[metrics, guard, *keeping, stopping],
     )
     for printing in (ProgressCallback, PrinterCallback):  # which of the two is there depends on the logging level

@@ -82,7 +82,8 @@ class Observed:
     @cached_property
     def means(self) -> FloatArray:
         """The mean of each part, (n_parts,); NaN where nothing is counted."""
-        return ratio(np.hstack([self.earned.sum(axis=0), self.counted.sum(axis=0)]))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.earned.sum(axis=0) / self.counted.sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +118,9 @@ class Measure:
 
     def over(self, of_datasets: Sequence[FloatArray]) -> FloatArray:
         """The measure over several datasets from its values on each, of any shape."""
-        values = np.stack(of_datasets)
-        return np.asarray((np.abs(values) if self.is_folded else values).mean(axis=0))
+        values = of_datasets[0] if len(of_datasets) == 1 else np.stack(of_datasets)
+        values = np.abs(values) if self.is_folded else np.asarray(values)
+        return values if len(of_datasets) == 1 else np.asarray(values.mean(axis=0))
 
     def slopes(self, values: FloatArray) -> FloatArray:
         """By how much `over` rises with each dataset's value, at these values; both of shape (n_datasets,)."""

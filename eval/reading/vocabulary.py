@@ -61,7 +61,10 @@ def patterns_in(file: Path, section: str, **parts: str) -> dict[str, re.Pattern[
 class Vocabulary(Patterns):
     """The words, patterns and frames of words.yaml; a study's words stand in place of some, or beside them ("+ …")."""
 
-    SPEC: Any = yaml.load(Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"), yaml.BaseLoader)
+    SPEC: Any = yaml.load(
+        Path(__file__).with_name("words.yaml").read_text(encoding="utf-8"),
+        Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader),  # texts alone: "no" is a word here
+    )
 
     def __init__(self, words: Mapping[str, str] | None = None) -> None:
         general = self.SPEC["words"]

@@ -8,12 +8,12 @@ import gzip
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from eval.report.page import TEMPLATES, bounded
 from evenhand.files import write_whole
-from evenhand.records import digest
+from evenhand.records import digest, plain
 
 CHUNK = 200  # items
 
@@ -57,7 +57,7 @@ def write_browser(
         for (dataset, item_id), rows in replies.items()
     ]
     shown = [
-        [asdict(row) | {"reply": bounded(row.reply or ""), "prompt": bounded(row.prompt or "")} for row in rows]
+        [plain(row) | {"reply": bounded(row.reply or ""), "prompt": bounded(row.prompt or "")} for row in rows]
         for rows in replies.values()
     ]
     chunks = [shown[start : start + CHUNK] for start in range(0, len(shown), CHUNK)]

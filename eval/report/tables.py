@@ -280,13 +280,14 @@ def csv_cell(cell: Any) -> Any:
 
     Numbers as we print them ("+1.2", "-3.0 [-5.1, 2.0]") can call nothing and stay.
     """
+    if isinstance(cell, str):
+        is_formula = cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+        return f"'{cell}" if is_formula and not re.fullmatch(r"[-+0-9.,%±\[\]() –]+", cell) else cell
     if is_unknown(cell):
         return None
     if isinstance(cell, bool | tuple | list):
         return " ".join(cell) if isinstance(cell, tuple | list) else printed(cell)
-    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
-        return cell
-    return cell if re.fullmatch(r"[-+0-9.,%±\[\]() –]+", cell) else f"'{cell}"
+    return cell
 
 
 def latex(table: TableSpec) -> str:
@@ -343,7 +344,8 @@ def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> li
     """`<stem>.json` (a list of objects) and `<stem>.csv`; in the CSV a row is empty in columns that it lacks."""
     json_file, csv_file = folder / f"{stem}.json", folder / f"{stem}.csv"
     # A row a line: to indent takes several times as long.
-    lines = (json.dumps({k: None if is_unknown(v) else v for k, v in row.items()}, ensure_ascii=False) for row in rows)
+    encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps makes one for each row
+    lines = (encode({k: None if is_unknown(v) else v for k, v in row.items()}) for row in rows)
     write_whole(json_file, "[\n" + ",\n".join(lines) + "\n]\n")
     names = list(dict.fromkeys(name for row in rows for name in row))
     write_whole(csv_file, csv_text([names, *([row.get(name) for name in names] for row in rows)]))

@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Literal
 
@@ -72,7 +72,7 @@ class Shift:
     @property
     def net(self) -> float:
         """The shift less the mean of the placebos'; without placebos the shift."""
-        return self.value - (float(np.mean(self.placebos)) if self.placebos else 0.0)
+        return self.value - (mean_of(self.placebos) if self.placebos else 0.0)
 
     @property
     def has_floor(self) -> bool:
@@ -82,7 +82,7 @@ class Shift:
     @property
     def floor(self) -> tuple[float, float]:
         """Between which shifts one more rewording lies, at the first level of Holm's adjustment; has_floor alone."""
-        mean, far = float(np.mean(self.placebos)), reach(self.placebos, ALPHA / self.n_floored)
+        mean, far = mean_of(self.placebos), reach(self.placebos, ALPHA / self.n_floored)
         return mean - far, mean + far
 
     @property
@@ -127,7 +127,8 @@ class Answer:
     @cached_property
     def moved(self) -> tuple[Shift, ...]:
         """The shifts that make a Yes."""
-        as_read = [replace(shift, bounds=None) for shift in self.shifts]  # which way unparsed replies count matters not
+        # which way unparsed replies count matters not
+        as_read = [replace(shift, bounds=None) if shift.bounds else shift for shift in self.shifts]
         held = {(shift.measure, shift.condition, shift.dataset) for shift in as_read if shift.obstacle == "floor"}
         free = (shift for shift in self.shifts if shift.obstacle is None)
         return tuple(shift for shift in free if (shift.contains, shift.condition, shift.dataset) not in held)
@@ -291,12 +292,19 @@ def prediction_p(shift: Shift) -> float:
     return float(2 * stdtr(len(shift.placebos) - 1, -distance / width)) if width else float(distance == 0)
 
 
-def reach(placebos: Sequence[float], level: float) -> float:
+def reach(placebos: tuple[float, ...], level: float) -> float:
     """How far from the mean placebo one more rewording lies with probability 1 - level at most."""
     return t_quantile(1 - level / 2, len(placebos) - 1) * spread(placebos)
 
 
-def spread(placebos: Sequence[float]) -> float:
+@lru_cache(maxsize=256)  # all conditions have the same placebos
+def mean_of(placebos: tuple[float, ...]) -> float:
+    """Their mean, each time the same."""
+    return float(np.mean(placebos))
+
+
+@lru_cache(maxsize=256)
+def spread(placebos: tuple[float, ...]) -> float:
     """The standard error of a prediction of one more placebo's shift: SD · √(1 + 1/k)."""
     return float(np.std(placebos, ddof=1)) * math.sqrt(1 + 1 / len(placebos))
 

@@ -205,13 +205,20 @@ def known_scores(results: Results) -> pd.DataFrame:
     return scores_frame(rows)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
+def rows_by_measure(results: Results) -> dict[str, pd.DataFrame]:
+    """Measure → its scores over all groups, on the average where there is one, else on the dataset."""
+    rows = known_scores(results)
+    rows = rows[rows["group"] == ALL]
+    is_average = rows["dataset"] == AVERAGE
+    alike = [rows[key] for key in ("measure", "judge", "framing")]
+    rows = rows[is_average | ~is_average.groupby(alike, dropna=False).transform("any")]
+    return dict(iter(rows.groupby("measure", sort=False)))
+
+
 def main_rows(results: Results, measure: str) -> pd.DataFrame:
-    """The scores of a measure over all groups, on the average where there is one, else on the dataset."""
-    scores = known_scores(results)
-    rows = scores[(scores["measure"] == measure) & (scores["group"] == ALL)]
-    is_averaged = (rows["dataset"] == AVERAGE).groupby([rows["judge"], rows["framing"]]).transform("any")
-    return rows[(rows["dataset"] == AVERAGE) | ~is_averaged]
+    """The scores of a measure; see rows_by_measure."""
+    return rows_by_measure(results).get(measure, known_scores(results)[:0])
 
 
 def value_words(run: FramedRun) -> str:

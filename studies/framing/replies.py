@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from eval.reading.reader import Reading, read
@@ -21,6 +22,9 @@ class Choice(NamedTuple):
     def place(self) -> int | None:
         """The one symbol; None where there is none, or a tie."""
         return self.places[0] if self.state == CHOSEN else None
+
+
+read_once = lru_cache(maxsize=4096)(read)  # a judge says much the same often, and each arm reads its base's replies
 
 
 def choice_in(
@@ -45,7 +49,8 @@ def choice_in(
         places = tuple(place for place, log in enumerate(finite) if log == max(finite))
         return Choice(places, CHOSEN if len(places) == 1 else TIE)
     is_cut = reply.finish_reason == "length"
-    reading: Reading = read(reply.text, symbols, texts, pattern=pattern, quotable=quotable, is_cut=is_cut)
+    named = tuple(symbols), tuple(texts)
+    reading: Reading = read_once(reply.text, *named, pattern=pattern, quotable=quotable, is_cut=is_cut)
     if reading.place is None:
         return Choice((), UNPARSED, reading.state)
     return Choice((reading.place,), CHOSEN, reading.state)

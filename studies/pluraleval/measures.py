@@ -6,6 +6,7 @@ of matches has a row for each response and a column for each summary.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ def ranked(ranking: Sequence[int], votes: Sequence[int]) -> dict[str, float]:
     the share of places at which stands what belongs there. MRR: 1 / place of the first that has the most votes.
     listed_rho: ρ with the order of the list that was shown; 1 repeats it.
     """
-    from scipy.stats import kendalltau, spearmanr  # takes half a second to import
+    from scipy.stats import kendalltau, rankdata  # takes half a second to import
 
     places = np.empty(len(votes))
     places[list(ranking)] = np.arange(1, len(votes) + 1)
@@ -76,12 +77,12 @@ def ranked(ranking: Sequence[int], votes: Sequence[int]) -> dict[str, float]:
     given = [votes[position] for position in ranking]
     best = given.index(ideal[0]) + 1
     return {
-        "rho": float(spearmanr(-places, votes).statistic),
+        "rho": float(np.corrcoef(-places, rankdata(votes))[0, 1]),  # as spearmanr, in a quarter of its time
         "tau": float(kendalltau(-places, votes).statistic),
         "top1": float(best == 1),
         "positional": sum(n == n_ideal for n, n_ideal in zip(given, ideal, strict=True)) / len(votes),
         "mrr": 1 / best if best <= MOST_RANKED else 0.0,
-        "listed_rho": float(spearmanr(places, range(len(votes))).statistic),
+        "listed_rho": float(np.corrcoef(places, range(len(votes)))[0, 1]),
     }
 
 
@@ -95,7 +96,13 @@ def signed_rank_p(first: Sequence[float], second: Sequence[float]) -> float:
 
     Differences are rounded to 9 digits: 1/3 from two computations is one value, and equal ranks are equal.
     """
+    rises = tuple(rise for before, after in zip(first, second, strict=True) if (rise := round(after - before, 9)))
+    return wilcoxon_p(rises) if rises else 1.0
+
+
+@lru_cache(maxsize=4096)
+def wilcoxon_p(rises: tuple[float, ...]) -> float:
+    """scipy's, kept: tables, reports and scorecards ask for the same ones, and it takes longer than all else here."""
     from scipy.stats import wilcoxon  # takes half a second to import
 
-    rises = [rise for before, after in zip(first, second, strict=True) if (rise := round(after - before, 9))]
-    return float(wilcoxon(rises).pvalue) if rises else 1.0
+    return float(wilcoxon(rises).pvalue)

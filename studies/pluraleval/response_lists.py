@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     """
     text = own_words(reply).strip()
     text = text if "\n" in text else text.replace("\\n", "\n")
-    responses, is_cut = listed(text), reply.finish_reason == "length"
+    responses, is_cut = [*listed(text)], reply.finish_reason == "length"
     asks = 0 < len(responses) < 3 and all(response.endswith("?") for response in responses)
     if asks or (len(responses) < N_RESPONSES and PATTERNS["refusal"].match(text)):
         return Read([], NONE)
@@ -57,6 +58,7 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     return Read(responses, FEWER if responses else UNNUMBERED if len(text.splitlines()) > 1 else NONE)
 
 
+@lru_cache(maxsize=4096)  # every arm's scores read its base's replies again
 def listed(text: str) -> list[str]:
     """The items that marks tell apart, or else ten paragraphs.
 

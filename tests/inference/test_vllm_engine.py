@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from evenhand.errors import ConfigError, ModelError
-from inference import vllm_engine
+from inference import encoding, vllm_engine
 from inference.config import VllmConfig
 from inference.open_engine import open_engine
 from tests.made.tiny_checkpoint import save_checkpoint
@@ -81,6 +81,21 @@ def test_what_decodes_nothing_captures_no_graphs(verdict, told, called, monkeypa
     monkeypatch.setattr(vllm_engine, "vllm_reads_tokens", lambda: True)
     vllm_engine.VllmEngine(toy_config("embedded", verdict, engine={"kind": "vllm"}))
     assert called.get("compilation_config") == told
+
+
+def test_the_budget_of_a_thought_reaches_the_engine_and_each_request(called, monkeypatch):
+    monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
+    monkeypatch.setattr(vllm_engine.Encoder, "encode", lambda *_: iter(()))
+    patch, asked = {"thinking": True, "thinking_tokens": 512}, SimpleNamespace(prompt=prompts(1)[0])
+    monkeypatch.setitem(sys.modules, "vllm", Mock())
+    monkeypatch.setitem(sys.modules, "vllm.sampling_params", Mock())
+    monkeypatch.setattr(encoding, "check_switches_thinking", lambda _: None)
+    engine = vllm_engine.VllmEngine(toy_config("embedded", "reason", engine={"kind": "vllm"}, patch=patch))
+    assert sys.modules["vllm"].LLM.call_args.kwargs["reasoning_config"]["reasoning_end_str"] == "</think>"
+    engine.sampling_params(asked)
+    assert sys.modules["vllm"].SamplingParams.call_args.kwargs["thinking_token_budget"] == 512
+    with pytest.raises(ConfigError, match="thinking_tokens is of vLLM alone"):
+        toy_config("embedded", "reason", engine={"kind": "transformers"}, patch=patch)
 
 
 def test_a_request_that_vllm_refuses_is_an_error_and_nothing_is_waited_for(tmp_path, monkeypatch):

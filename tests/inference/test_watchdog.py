@@ -10,7 +10,7 @@ from evenhand.records import Completion
 from inference import watchdog
 from inference.watchdog import EXIT_STATUS, Watchdog
 
-LIMIT_S = 1.0
+LIMIT_S = 0.5
 
 
 def log_that(writes):

@@ -16,6 +16,7 @@ def make_cluster(tmp_path):
     cluster = {key: str(path) for key, path in {**places, **files}.items()}
     for name in ("sbatch", "evenhand", "accelerate"):
         put_program(cluster, name, stand_in(name))
+    put_program(cluster, "sleep", 'exec /bin/sleep "${1/#1/0.1}"')  # what scripts wait a second for comes at once
     for name in ("eval.yaml", "sft.yaml", "dpo.yaml"):
         (tmp_path / name).write_text("verdict: margin\n")
     kept = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": os.environ["HOME"]}

@@ -6,7 +6,7 @@ import random
 import pytest
 
 IS_MANY = os.environ.get("FUZZ") == "many"
-N_EXAMPLES = 500 if IS_MANY else 25  # of each property that hypothesis draws
+N_EXAMPLES = 500 if IS_MANY else 15  # of each property that hypothesis draws
 N_DAMAGED = 600 if IS_MANY else 30  # damaged files of each kind
 N_KILLS = int(os.environ.get("KILLS", "40"))  # of each kill campaign, drawn from all places; CI takes fewer
 N_FAULTS = int(os.environ.get("EACH", "1"))  # of every other fault

@@ -1,6 +1,7 @@
 """Six commands killed before one of their file operations, run again, and compared with an undisturbed run."""
 
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -19,11 +20,11 @@ from evenhand.config import to_yaml
 from tests.made.fake_server import FakeServer, answer
 from tests.made.growing_run import Found
 from tests.made.kill_host import run_killed
-from tests.made.process_runs import PROCESSES
 from tests.made.report_runs import leans, pocket_run
 from tests.made.training_runs import tiny_model, tiny_run
 from tests.made.unified_files import write_raw
 
+PROCESSES = multiprocessing.get_context("forkserver")  # forked from a process that has done the imports
 # A lease whose holder had not written its name yet is waited for; campaigns do not wait three minutes for it.
 LEASES = {"evenhand.lease.STALE_S": 1.0, "evenhand.lease.BEAT_S": 0.3, "evenhand.lease.LOOK_S": 0.1}
 # Facts of the clock, the machine and the checkout, wherever they stand in a JSON file.

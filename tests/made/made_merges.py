@@ -3,11 +3,9 @@
 And what tests of merging share: margins that no model gives, and weights that are spoilt.
 """
 
+import gc
 import json
-import resource
 import shutil
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -21,7 +19,7 @@ from evenhand.run_directory import finish, open_run
 from tests.made.training_runs import tiny_run
 from training import merged_checkpoint
 from training.qlora import lora_config, skeleton
-from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, EXCLUDED_FILE, finished_config, folder_of
+from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, EXCLUDED_FILE, folder_of
 
 CHECK = {"n_prompts": 64, "agreement_rate": 0.984375, "mean_margin_drift": 0.0312, "max_margin_drift": 0.25}
 PROVENANCE = {
@@ -77,23 +75,19 @@ def untrained_run(model, root, **sections):
     return run
 
 
-@contextmanager
-def memory_for(n_bytes):
-    """Context manager: this process may take so much memory more than it has, files that torch maps counted."""
-    now = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData"))
-    limits = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (1024 * int(now.split()[1]) + int(n_bytes), limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, limits)
+def bytes_held(monkeypatch):
+    """A list that takes, at each file that a merge writes, how many bytes its tensors hold by then."""
+    before, held = {id(thing) for thing in gc.get_objects()}, []
 
+    def noted(*words):
+        alive = [
+            thing for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor) and id(thing) not in before
+        ]
+        held.append(sum({t.data_ptr(): t.nbytes for t in alive if t.device.type == "cpu"}.values()))
+        save_file(*words)
 
-def merge_within(n_bytes, run, model, target):
-    """What a process does that merges with so much memory."""
-    threading.stack_size(2**18)  # the stacks of threads are counted
-    with memory_for(n_bytes):
-        merged_checkpoint.write_merged(run, finished_config(run), model, "bf16", target)
+    monkeypatch.setattr(merged_checkpoint, "save_file", noted)
+    return held
 
 
 def with_margins(monkeypatch, margin):

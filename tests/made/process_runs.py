@@ -1,4 +1,4 @@
-"""Commands in processes of their own, forked from one that has done the imports, which take longer than the commands.
+"""Commands in processes of their own, forked from the tests', which has done the imports that take longer than they.
 
 Several processes of one run get the variables that `accelerate launch` and torchrun would set for them.
 """
@@ -8,14 +8,12 @@ import os
 import secrets
 import signal
 import socket
+import sys
 from contextlib import ExitStack
 
 import pytest
 
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(
-    ["training.train", "training.__main__", "transformers.models.llama.modeling_llama", "tests.made.process_runs"]
-)
+PROCESSES = multiprocessing.get_context("fork")
 
 
 def command(config, variables, kill_at):
@@ -25,15 +23,16 @@ def command(config, variables, kill_at):
     """
     os.environ.update(variables)
     descriptor = os.open(f"{config}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
+    sys.stdout = sys.stderr = os.fdopen(descriptor, "w", buffering=1)
     import torch
+    from accelerate.state import AcceleratorState
 
     from evenhand.terminal import run_main
     from tests.made.training_runs import in_step
     from training import reference
     from training.__main__ import main
 
+    AcceleratorState._reset_state(reset_partial_state=True)  # of trainings in the tests' process
     torch.set_num_threads(1)
     reference.SHARD_SIZE = 8  # each of two processes has some to ask about
     if kill_at is not None:

@@ -55,7 +55,7 @@ def judged_run(root, flips, says, *, name="judged", judge="judge", **keys):
     units, content_hash = config.study.units("answer")
     prompts = [prompt for unit in units for prompt in unit.next_prompts({})]
     path = root / f"{name}-0000"
-    open_run(path, config, content_hash, {"name": judge}, lambda: "CPU: made up", config.study.inputs())
+    open_run(path, config, content_hash, {"name": judge}, lambda: "CPU: made up", inputs=config.study.inputs())
     write_plan(path, prompts)
     append_completions(
         path,

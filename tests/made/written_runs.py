@@ -77,14 +77,14 @@ def bent_reply(prompt: Prompt, draws: random.Random) -> str:
     return f"It is {'up. Answer: 1' if is_up else 'dn. Answer: 2'}"
 
 
-def bent_writer(folder: Path, n_steps: int = 100) -> tuple[Path, Path]:
+def bent_writer(folder: Path, n_steps: int = 60) -> tuple[Path, Path]:
     """(the checkpoint of such a judge, trained in all its weights on what it is to write; its items)."""
     import torch
     from transformers import AutoModelForCausalLM
 
     items = folder / "items.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
-    write_jsonl(items, [{"id": f"i{n}", "yes": f"up {n}", "no": f"dn {n}"} for n in range(80)])
+    write_jsonl(items, [{"id": f"i{n}", "yes": f"up {n}", "no": f"dn {n}"} for n in range(40)])
     model_folder = save_checkpoint(folder / "bent", repetition_penalty=3.0)  # as some are published with one
     tokenizer = load_tokenizer(model_folder)
     section = spoken(items, "train", [*SPOKEN])

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from eval.estimates.estimate import Drawing
+from eval.options import Options
+from evenhand.cli import planning
 from evenhand.cli.command import entry_of
 from evenhand.config import read_yaml
 from inference.config import load_sampling_config
@@ -123,6 +126,9 @@ def check_config(config, overrides):
 def test_the_blocks_that_are_marked_run_one_after_another(tmp_path, monkeypatch):
     """In one folder, as a reader does; DIGEST is whatever the command before wrote."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Options, "drawing", Drawing(n_draws=200, seed=0))
+    for name, fewer in {"SHIFTS": (15.0,), "N_AT_LAST": 100}.items():
+        monkeypatch.setattr(planning, name, fewer)
     blocks = [
         block for page in PAGES for block in re.findall(r"^<!-- run -->\n(```sh\n.*?^```)", page.read_text(), BLOCKS)
     ]

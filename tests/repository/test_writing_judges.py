@@ -29,7 +29,7 @@ def root(tmp_path_factory):
     trained = {
         "lora": {"r": 16, "alpha": 16, "dropout": 0.0},
         "quantisation": {"kind": "none", "compute_dtype": "float32"},
-        "optimiser": {"learning_rate": 1.0, "max_steps": 30, "mixed_precision": "no", "gradient_checkpointing": False},
+        "optimiser": {"learning_rate": 1.0, "max_steps": 20, "mixed_precision": "no", "gradient_checkpointing": False},
     }
     configs = {
         "draw": {**asked, "framing": spoken(items, "train", FRAMINGS[:2]), "sampling": drawn},

@@ -1,5 +1,6 @@
 """A run that is killed or asked to stop continues to the same adapter, and the base is not asked again."""
 
+from functools import cache
 from unittest.mock import Mock
 
 import pytest
@@ -32,13 +33,27 @@ RUNS = {
 ON_CUDA = [pytest.param("cuda", name, marks=pytest.mark.gpu) for name in RUNS]
 
 
+@pytest.fixture(scope="module")
+def undisturbed_of(model, tmp_path_factory):
+    """Name → a finished run, trained once."""
+
+    @cache
+    def get(name):
+        method, sections = RUNS[name]
+        return train(tiny_run(method, model, tmp_path_factory.mktemp("undisturbed"), **sections))
+
+    return get
+
+
 @pytest.mark.parametrize(("device", "name"), [("cpu", "dpo"), ("cpu", "fp16"), *ON_CUDA], indirect=["device"])
-def test_a_killed_run_continues_to_the_same_losses_and_adapter(device, name, model, tmp_path, monkeypatch):
+def test_a_killed_run_continues_to_the_same_losses_and_adapter(
+    device, name, undisturbed_of, model, tmp_path, monkeypatch
+):
     method, sections = RUNS[name]
     if name == "fp16":
         # Overflows at first, so that the scale is part of what continues: from 2^16 an H200 left out no step.
         begin_fp16_at(2.0 ** {"cpu": 16, "cuda": 18}[device], device, monkeypatch)
-    undisturbed = train(tiny_run(method, model, tmp_path / "undisturbed", **sections))
+    undisturbed = undisturbed_of(name)
     config = tiny_run(method, model, tmp_path / "killed", run={"save_steps": 2}, **sections)
     with monkeypatch.context() as patch:
         in_step(N_STEPS, Mock(side_effect=KeyboardInterrupt), patch)
@@ -67,11 +82,12 @@ def stop(tmp_path, monkeypatch):
     return tmp_path / "job.stop"
 
 
-def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapter(model, tmp_path, stop, monkeypatch):
-    sections = {"optimiser": {"max_steps": 3}, "dev": {"n_items": 2, "every_steps": 3}}
-    undisturbed = train(tiny_run("sft", model, tmp_path / "undisturbed", **sections))
-    stop.with_suffix(".progress").unlink()
-    config = tiny_run("sft", model, tmp_path / "stopped", **sections)
+def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapter(
+    undisturbed_of, model, tmp_path, stop, monkeypatch
+):
+    undisturbed = undisturbed_of("dpo")
+    stop.with_suffix(".progress").unlink(missing_ok=True)
+    config = tiny_run("dpo", model, tmp_path / "stopped")
     with monkeypatch.context() as patch:
         in_step(2, stop.touch, patch)  # the script asks to stop
         with pytest.raises(Stopped):
@@ -84,7 +100,7 @@ def test_it_stops_with_a_checkpoint_of_its_step_and_continues_to_the_same_adapte
     assert train(config) == run
     expected, found = adapter_of(undisturbed), adapter_of(run)
     assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
-    assert list(logged(run)) == [1, 2, 3]
+    assert list(logged(run)) == [1, 2, 3, 4]
 
 
 def test_checkpoints_that_a_kill_behind_the_last_file_has_left_are_deleted(run, model):

@@ -1,6 +1,7 @@
 """Merging a run: the right sum rounded without bias, each merge measured, and no checkpoint that judges otherwise."""
 
 import json
+from functools import cache
 
 import pytest
 import torch
@@ -35,11 +36,23 @@ def weights_of(folder):
     return {name: tensor for file in folder.glob("*.safetensors") for name, tensor in load_file(file).items()}
 
 
+@pytest.fixture(scope="module")
+def merges(tmp_path_factory):
+    """Family → (a tiny model in shards, {what its run was merged onto: the folder}), each made once."""
+
+    @cache
+    def get(family):
+        root = tmp_path_factory.mktemp(family)
+        model = tiny_model(root / "model", family, max_shard_size="300KB")
+        run = train(tiny_run("dpo" if family == "llama" else "sft", model, root, optimiser={"max_steps": 2}))
+        return model, {onto: merge(run, onto, n_prompts=16, min_agreement=0.5) for onto in ("nf4", "bf16")}
+
+    return get
+
+
 @pytest.mark.parametrize("family", ["gemma3", "llama", *more_families("mistral", "qwen2")])
-def test_every_family_goes_through_both_merges_in_shards(family, tmp_path):
-    model = tiny_model(tmp_path / "model", family, max_shard_size="300KB")
-    run = train(tiny_run("dpo" if family == "llama" else "sft", model, tmp_path, optimiser={"max_steps": 2}))
-    merged = {onto: merge(run, onto, n_prompts=16, min_agreement=0.5) for onto in ("nf4", "bf16")}
+def test_every_family_goes_through_both_merges_in_shards(family, merges):
+    model, merged = merges(family)
     checks = {onto: read_json(folder / DONE_FILE) for onto, folder in merged.items()}
     assert checks["nf4"]["agreement_rate"] >= 0.9
     assert checks["nf4"]["mean_margin_drift"] < 0.05 < checks["bf16"]["mean_margin_drift"]
@@ -119,18 +132,18 @@ def test_of_a_model_that_sees_only_the_language_half_is_trained(tmp_path):
     assert set(load_file(merged / "model.safetensors")) == set(load_file(folder / "model.safetensors"))
 
 
-def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(run):
+def test_a_checkpoint_merged_onto_nf4_is_not_quantised_again(merges):
     """It would be its own base: what the adapter added is less than half a step of the grid."""
-    merged = merge(run, "nf4", n_prompts=16, min_agreement=0.5)
+    _, merged = merges("llama")
     with pytest.raises(ConfigError, match="NF4 again rounds away what it has learnt"):
-        load_base(merged, QuantisationConfig())
-    words = [str(ROOT / "configs" / "training" / "pocket-sft.yaml"), f"model.name={merged}"]
+        load_base(merged["nf4"], QuantisationConfig())
+    words = [str(ROOT / "configs" / "training" / "pocket-sft.yaml"), f"model.name={merged['nf4']}"]
     (wrong,) = (check for check in examine(words, None) if check.state == "wrong")
     assert wrong.subject == "quantisation"
     assert wrong.says.endswith("merged with --onto bf16")
     assert not [c for c in examine([*words, "quantisation.kind=none"], None) if c.state == "wrong"]
-    load_base(merged, BF16_BASE)
-    load_base(merge(run, "bf16", n_prompts=16, min_agreement=0.5), QuantisationConfig())
+    load_base(merged["nf4"], BF16_BASE)
+    load_base(merged["bf16"], QuantisationConfig())
 
 
 def test_a_merged_checkpoint_whose_bytes_have_changed_is_neither_found_again_nor_sampled(

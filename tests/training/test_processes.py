@@ -1,7 +1,4 @@
-"""Two processes train as one does, at the same global batch; accelerate's configs, and what is refused of them.
-
-The memory of a merge is measured here, in a process that has nothing but its imports.
-"""
+"""Two processes train as one does, at the same global batch; accelerate's configs, and what is refused of them."""
 
 import os
 from functools import cache
@@ -17,12 +14,13 @@ from evenhand.config import to_yaml
 from evenhand.errors import ConfigError
 from evenhand.files import read_jsonl
 from evenhand.run_directory import read_json
-from tests.made.made_merges import merge_within, untrained_run
+from tests.made.made_merges import bytes_held, untrained_run
 from tests.made.places import CONFIGS
-from tests.made.process_runs import PROCESSES, accelerate_variables, launched
+from tests.made.process_runs import accelerate_variables, launched
 from tests.made.training_runs import adapter_of, logged, pocket, tiny_model, tiny_run
+from training.merged_checkpoint import write_merged
 from training.processes import SHARDING, check_launch
-from training.run_folder import folder_of
+from training.run_folder import finished_config, folder_of
 
 pytestmark = pytest.mark.slow
 KINDS = {"one": "cpu.yaml", "ddp": "ddp.yaml"}
@@ -121,14 +119,14 @@ def test_both_processes_ask_for_the_reference(trained):
         assert rows[0] == rows[1]
 
 
-def test_a_merge_takes_the_memory_of_one_weight_file(tmp_path):
-    """40 MB in files of 4 MB within 55 MB, of which imports take 35."""
-    model = tiny_model(tmp_path / "model", max_shard_size="4MB", intermediate_size=4096, num_hidden_layers=24)
-    assert sum(file.stat().st_size for file in model.glob("*.safetensors")) > 38e6
+def test_a_merge_holds_the_weights_of_one_file_at_a_time(tmp_path, monkeypatch):
+    model = tiny_model(tmp_path / "model", max_shard_size="1600KB", intermediate_size=4096, num_hidden_layers=8)
+    sizes = [file.stat().st_size for file in model.glob("*.safetensors")]
     run, target = untrained_run(model, tmp_path), tmp_path / "merged"
-    process = PROCESSES.Process(target=merge_within, args=(55e6, run, model, target))
-    process.start()
-    process.join()
+    held = bytes_held(monkeypatch)
+    write_merged(run, finished_config(run), model, "bf16", target)
+    assert len(held) == len(sizes)
+    assert max(held) < 3 * max(sizes) < sum(sizes) / 2, "beside a file's its last layer's, in float32"
     names = [{name for file in folder.glob("*.safetensors") for name in load_file(file)} for folder in (target, model)]
     assert names[0] == names[1]
 

@@ -1,5 +1,6 @@
 """Choosing the checkpoint by a dev split of its own: never trained on, without effect on what is trained."""
 
+import shutil
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -54,8 +55,9 @@ def shape(patch):
     patch.setattr(VerdictTrainer, "dev_measures", shaped)
 
 
-@pytest.mark.slow
-def test_the_run_ends_with_the_weights_of_the_best_evaluation(model, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def undisturbed(model, tmp_path_factory, one_thread):
+    """(a finished run, step → the weights that its evaluation saw)"""
     seen = {}
     original = Selection.on_evaluate
 
@@ -64,10 +66,16 @@ def test_the_run_ends_with_the_weights_of_the_best_evaluation(model, tmp_path, m
         seen[state.global_step] = {name.replace(".default.", "."): tensor for name, tensor in weights.items()}
         original(self, args, state, control, **more)
 
-    plant(easy_items(14), monkeypatch)
-    shape(monkeypatch)
-    monkeypatch.setattr(Selection, "on_evaluate", note)
-    run = train(run_of(model, tmp_path))
+    with pytest.MonkeyPatch.context() as patch:
+        plant(easy_items(14), patch)
+        shape(patch)
+        patch.setattr(Selection, "on_evaluate", note)
+        return train(run_of(model, tmp_path_factory.mktemp("undisturbed"))), seen
+
+
+@pytest.mark.slow
+def test_the_run_ends_with_the_weights_of_the_best_evaluation(undisturbed):
+    run, seen = undisturbed
     done = read_json(run / DONE_FILE)
     assert (done["best"]["step"], done["best"]["eval_loss"], done["n_steps"]) == (4, 1.0, 6)
     assert same(adapter_of(run), seen[4])
@@ -75,20 +83,20 @@ def test_the_run_ends_with_the_weights_of_the_best_evaluation(model, tmp_path, m
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lost", [(), (4,)], ids=["behind the best", "while the best was saved"])
-def test_a_killed_run_ends_with_the_weights_of_the_same_evaluation(lost, model, tmp_path, monkeypatch):
+def test_a_killed_run_ends_with_the_weights_of_the_same_evaluation(undisturbed, model, tmp_path, monkeypatch):
     plant(easy_items(14), monkeypatch)
     shape(monkeypatch)
-    undisturbed, config = train(run_of(model, tmp_path / "undisturbed")), run_of(model, tmp_path / "killed")
+    config = run_of(model, tmp_path / "behind the best")
     with monkeypatch.context() as patch:
         in_step(6, Mock(side_effect=KeyboardInterrupt), patch)
         with pytest.raises(KeyboardInterrupt):
             train(config)
-    for step in lost:
-        (checkpoint_of(folder_of(config), step) / COMPLETE_FILE).unlink()
-    run = train(config)
-    assert read_json(run / DONE_FILE)["best"]["step"] == 4
-    assert same(adapter_of(run), adapter_of(undisturbed))
+    shutil.copytree(tmp_path / "behind the best", tmp_path / "while it was saved")
+    saving = run_of(model, tmp_path / "while it was saved")
+    (checkpoint_of(folder_of(saving), 4) / COMPLETE_FILE).unlink()
+    for run in (train(config), train(saving)):
+        assert read_json(run / DONE_FILE)["best"]["step"] == 4
+        assert same(adapter_of(run), adapter_of(undisturbed[0]))
 
 
 @pytest.mark.slow

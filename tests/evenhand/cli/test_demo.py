@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from eval.estimates.estimate import Drawing
+from eval.options import Options
 from evenhand.cli.demo import main
 
 pytestmark = pytest.mark.slow
@@ -12,6 +14,7 @@ pytestmark = pytest.mark.slow
 
 def test_the_recorded_demo_ends_in_a_finding_without_a_model(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Options, "drawing", Drawing(n_draws=500, seed=0))
     loaded = {name for name in sys.modules if name in ("torch", "transformers", "vllm")}
     main(["--recorded", "--out", str(tmp_path)])
     changes = json.loads((tmp_path / "recorded" / "compared" / "compare.json").read_text())

@@ -24,7 +24,7 @@ def planned(capsys, *words):
 
 
 def test_the_starter_is_planned_from_its_own_run(folder, capsys, monkeypatch):
-    for name, fewer in (("evenhand.cli.planning.SHIFTS", (5.0, 15.0)), ("eval.planning.N_AT_LAST", 300)):
+    for name, fewer in (("evenhand.cli.planning.SHIFTS", (5.0, 15.0)), ("evenhand.cli.planning.N_AT_LAST", 300)):
         monkeypatch.setattr(name, fewer)
     monkeypatch.setattr(plan, "N_PLACEBOS", (16,))
     sample(["study.yaml"])

@@ -59,7 +59,7 @@ def runs(tmp_path_factory):
 
 def scored(run, *options):
     """(the rows of its scores, the answer and the warnings)."""
-    (results,) = results_of_paths("pluraleval", [run], read_options("score", [str(run), *options]))
+    (results,) = results_of_paths("pluraleval", [run], read_options("score", [str(run), *FEW, *options]))
     said = " ".join([*results.answer, *results.warnings])
     return json.loads(results.scores.to_json(orient="records")), said
 
