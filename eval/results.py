@@ -186,6 +186,13 @@ def judges_of(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], options:
     return dict(zip(names, judges, strict=True))
 
 
+def read_run(study: str, path: Path) -> Any:
+    """One run, as its study reads it."""
+    evaluation = evaluation_of(study)
+    (judge,) = judges_of(evaluation, load_runs(evaluation, [path]), Options()).values()
+    return judge
+
+
 def results_of_files(options: Options) -> Results:
     """The results of files of verdicts; what is ignored or left out is printed."""
     check_named_once(options.sources)

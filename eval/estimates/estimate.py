@@ -17,7 +17,6 @@ from eval.estimates.resampling import (
     cluster_t_interval,
     percentile_interval,
     pivotal_interval,
-    ratio,
     resampled_means,
     resampled_sums,
     standard_error,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from eval.__main__ import calibrate_main as main
 from eval.calibration import thresholds
+from eval.results import read_run
 from eval.runs import PlannedPrompt
 from evenhand.errors import DataError
 from studies.dialdefer.calibrate import calibrate, cross_fitted, with_thresholds
@@ -16,7 +17,6 @@ from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, accept_rates
 from tests.made.made_panels import made_judge, made_panel, margin_panel
 from tests.made.made_runs import made_items, make_run
-from tests.made.read_back import read_run
 from tests.made.scorecard_runs import yes_sayer
 
 Margins = NDArray[np.float64]

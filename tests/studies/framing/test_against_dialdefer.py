@@ -8,6 +8,7 @@ import pytest
 
 from eval.evaluation import evaluation_of
 from eval.options import Options
+from eval.results import read_run
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from studies.dialdefer.flips import Side, flips_between
@@ -15,7 +16,6 @@ from studies.framing.evaluation import EVALUATION
 from studies.framing.measures import ALL, flips
 from tests.made.framing_runs import dialdefer_section, run_of
 from tests.made.made_runs import lean, say
-from tests.made.read_back import read_run
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
 OPTIONS = Options(n_draws=2_000, seed=20260)

@@ -8,6 +8,7 @@ import pytest
 
 from eval.__main__ import compare_main, score_main
 from eval.estimates.resampling import holm
+from eval.results import read_run
 from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.config import read_yaml
 from evenhand.item_files import ItemSource
@@ -16,7 +17,6 @@ from studies.framing.measures import ALL, flips
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
-from tests.made.read_back import read_run
 
 AGAIN = "are you sure?"
 

@@ -13,7 +13,7 @@ import pytest
 from eval.__main__ import report_main, score_main
 from eval.estimates.estimate import Drawing, Drawn, Measure, estimate, unparsed_range
 from eval.options import Options
-from eval.results import results_of_runs
+from eval.results import read_run, results_of_runs
 from evenhand.files import shipped_yaml, write_jsonl
 from studies.framing.evaluation import EVALUATION, is_clustered, p_values
 from studies.framing.grids import FIELDS, FramedRun, Grid
@@ -21,7 +21,6 @@ from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, co
 from studies.framing.section import FramingSection, FramingText
 from studies.framing.verdict_files import load_answers
 from tests.made.framing_runs import claims, planted, run_of, study
-from tests.made.read_back import read_run
 from tests.made.scorecard_runs import scored
 
 OPTIONS = Options(n_draws=400, seed=1)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from eval.results import read_run
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml, write_jsonl
 from inference.config import parse_sampling_config
@@ -9,7 +10,6 @@ from studies.framing.replies import CHOSEN, ERROR, TIE, UNPARSED, choice_in
 from tests.made.completions import completion
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.places import ROOT
-from tests.made.read_back import read_run
 
 
 def test_texts_are_read_and_log_probabilities_are_compared():

@@ -9,12 +9,12 @@ import pytest
 
 from eval.__main__ import calibrate_main
 from eval.options import Options
+from eval.results import read_run
 from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES
 from evenhand.errors import DataError
 from studies.framing.thresholds import calibrate, under_rules, with_thresholds
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean
-from tests.made.read_back import read_run
 from tests.made.scorecard_runs import scored
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from eval.__main__ import report_main, score_main
+from eval.results import read_run
 from evenhand.completions import every_completion, exclude
 from evenhand.errors import DataError
 from evenhand.run_directory import finish
@@ -16,7 +17,6 @@ from studies.narrator.prompts import narrator_prompts
 from studies.narrator.replies import STATES
 from tests.made.made_runs import rewrite
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run, protector, results_of_runs
-from tests.made.read_back import read_run
 from tests.made.report_html import Page
 from tests.made.scorecard_runs import scored, three
 

@@ -5,6 +5,7 @@ from statistics import fmean
 
 import pytest
 
+from eval.results import read_run
 from eval.scorecard.arms import BASE
 from studies.narrator.evaluation import EVALUATION
 from studies.narrator.judged_runs import POOLED
@@ -23,7 +24,6 @@ from tests.made.narrator_runs import (
     results_of_runs,
     without_me,
 )
-from tests.made.read_back import read_run
 
 SIZES = {2: 16, 3: 13, 4: 11, 5: 10, 7: 2}
 BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
