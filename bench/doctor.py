@@ -27,6 +27,7 @@ from inference.sampling import sample
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import FURTHER, TEMPLATES, THINKING, save_family
 from training.config import load_training_config
+from training.run_folder import DIVERGED_FILE, folder_of
 
 ROOT = Path(__file__).parents[1]
 FAMILIES = (*TEMPLATES, *FURTHER)
@@ -277,6 +278,11 @@ def cases(models: Models, root: Path) -> Iterator[Case]:
     yield training("on test items", llama, FEW, is_good=False)
     yield training("batch of three", llama, "optimiser.per_device_batch_size=3", is_good=False)
     yield training("replies that are not there", llama, method="bct", is_good=False)
+    diverged = training("a run that diverged before", llama, is_good=False)
+    path = folder_of(load_training_config(diverged.words))
+    path.mkdir(parents=True)
+    (path / DIVERGED_FILE).write_text('{"step": 1, "reason": "it fell", "best": null, "advice": "wait"}')
+    yield diverged
     yield training("no PEFT", llama, lacking=["peft"], is_good=False)
     yield training("no bitsandbytes", llama, lacking=["bitsandbytes"], is_good=False, cause="bitsandbytes")
     yield training("no bitsandbytes, unquantised", llama, UNQUANTISED, lacking=["bitsandbytes"])
@@ -290,7 +296,7 @@ def cases(models: Models, root: Path) -> Iterator[Case]:
             "a shard missing",
         ),
         *("config.json torn", "template opens a thought", "heads that do not divide", "template of no answer"),
-        "window of 64",
+        *("window of 64", "unknown architecture", "no model_type", "tokenizer of more tokens"),
     ):
         yield training(f"{damage}, trained", models.damaged(damage), cause="(?i)awq")
     runs = sorted((root / "llama--paired").glob("training/*")) or sorted((root / "unquantised").glob("training/*"))

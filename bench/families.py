@@ -1,8 +1,9 @@
-"""Tiny models of every family through `accelerate launch` (SFT, DPO, paired), merge, and vLLM against transformers.
+"""Tiny models of every family through training (SFT, DPO, paired), merge, and vLLM against transformers.
 
 `python -m bench.families [FAMILY ...]` prints, for each family and method, how well the merged checkpoint agrees with
 base + adapter, and by how much margins of vLLM and transformers differ (at most, in nats, of 16 prompts). On a CPU vLLM
-runs no Gemma-3 with its image encoder. Some 30 minutes on two busy cores. Exit code 1 where a figure is over 1e-4.
+runs no Gemma-3 with its image encoder. SFT is started by `accelerate launch`, the others run in this process. It takes
+half an hour on two busy cores. Exit code 1 where a figure is over 1e-4.
 """
 
 import os
@@ -22,7 +23,9 @@ from inference.open_engine import open_engine
 from inference.schedule import first_prompts
 from tests.made.places import CONFIGS, ROOT
 from tests.made.tiny_families import FURTHER, TEMPLATES, save_family
+from training.config import load_training_config
 from training.merged_checkpoint import merge
+from training.train import train
 
 METHODS = ("sft", "dpo", "paired")
 SMALL = (
@@ -39,7 +42,7 @@ OFF = "model.chat_template_args={enable_thinking: false}"
 
 
 def trained(family: str, method: str, model: Path, root: Path) -> Path:
-    """The folder of a run that `accelerate launch` has trained."""
+    """The folder of a finished run."""
     words = [str(CONFIGS / "training" / f"pocket-{method}.yaml"), f"model.name={model}", f"run.root={root}", *SMALL]
     launch = [
         sys.executable,
@@ -48,8 +51,10 @@ def trained(family: str, method: str, model: Path, root: Path) -> Path:
         "--config_file",
         str(CONFIGS / "accelerate" / "cpu.yaml"),
     ]
-    off = [OFF] if family == "qwen3" else []
-    done = subprocess.run([*launch, "-m", "training", *words, *off], cwd=ROOT, capture_output=True, text=True)
+    words += [OFF] if family == "qwen3" else []
+    if method != "sft":
+        return train(load_training_config(words))
+    done = subprocess.run([*launch, "-m", "training", *words], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{family} {method}: {done.stderr[-2000:]}")
     return next(path for line in reversed(done.stdout.splitlines()) if (path := Path(line)).is_dir())

@@ -15,7 +15,7 @@ from eval.estimates.changes import Change, Score, adjusted, changes_frame, score
 from eval.estimates.comparability import Difference, check_comparable, differing
 from eval.evaluation import Evaluation, evaluation_of
 from eval.options import Options
-from eval.report.tables import TABLES, TableSpec, console, sentences, significance, table_from, wrapped
+from eval.report.tables import TABLES, TableSpec, console, legend, sentences, significance, table_from, wrapped
 from eval.runs import (
     SELF_READ,
     FinishedRun,
@@ -114,8 +114,8 @@ class Results:
 
     @property
     def answer(self) -> list[str]:
-        """The sentences that a report opens with."""
-        lines = [line for part in ("scores", "changes") for line in self.sentences.get(part, [])]
+        """The sentences that a report opens with: what changed, then each judge."""
+        lines = [line for part in ("changes", "scores") for line in self.sentences.get(part, [])]
         return lines if self.readings is None else [*reading_sentences(self.readings), *lines]
 
     def say(self) -> None:
@@ -123,9 +123,12 @@ class Results:
         is_all, n_tables = self.options.is_all, 1 if self.readings is None else 2
         if self.readings is not None:
             say(f"\n{self.heading}")
-        say(wrapped(self.answer if is_all else self.answer[:MOST_PRINTED]))
+        texts = [wrapped(self.answer if is_all else self.answer[:MOST_PRINTED])]
         for table in self.shown if is_all else self.shown[:n_tables]:
-            say("\n" + (f"{console(table)}\n{wrapped([table.note])}" if is_all else console(table, MOST_PRINTED)))
+            shown = console(by_change(table), None if is_all else MOST_PRINTED)
+            texts.append(f"{shown}\n{wrapped([table.note])}" if is_all else shown)
+        meanings = legend([*texts, *self.warnings[:1]], self.sentences.get("legend", ()))
+        say("\n\n".join(filter(None, [*texts, wrapped([meanings])])))
         say_warnings(self.warnings, differing(self.differences, is_serious=False), is_all=is_all)
 
 
@@ -266,6 +269,14 @@ def scores_table(results: Results) -> TableSpec:
     columns |= {"units": ("n_units", "d"), "value": ("value", ".1f"), "95% interval": (("low", "high"), ".1f")}
     name, title = f"{results.study}_scores", f"{results.study}: scores"
     return TableSpec(name=name, title=title, frame=frame, columns=columns, place="console")
+
+
+def by_change(table: TableSpec) -> TableSpec:
+    """A table of changes with the significant ones first, then by size; others as they are."""
+    if not {"change", "direction"} <= {*table.frame}:
+        return table
+    keys = {"is_open": ~table.frame["direction"].isin([-1, 1]), "size": -table.frame["change"].abs()}
+    return replace(table, frame=table.frame.assign(**keys).sort_values([*keys], kind="stable"))
 
 
 def changes_table(

@@ -34,7 +34,6 @@ class TransformersEngine:
         self.batch_size, self.row_tokens = config.engine.batch_size, config.engine.row_tokens
         self.dtype = getattr(torch, config.engine.dtype)
         self.device = torch.device(torch_device())
-        self.has_adapter = False
 
     def __enter__(self) -> Self:
         if self.device.type == "cpu":
@@ -55,10 +54,9 @@ class TransformersEngine:
 
     def use_adapter(self, run: Path) -> None:
         """Answer with a training run's adapter, in the place of the one there is."""
-        if self.has_adapter:
+        if getattr(self.model, "peft_config", None):
             self.model.delete_adapter("default")
         self.model.load_adapter(str(adapter_folder(run)), "default")
-        self.has_adapter = True
 
     def __exit__(self, *_: object) -> None:
         del self.model

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import PackageLoader
 
 from eval.report.plots import Plot, finish
-from eval.report.tables import ANSWERS, TEXTS, page_lines, printed, write_tables
+from eval.report.tables import ANSWERS, TEXTS, legend, page_lines, printed, write_tables
 from eval.results import Results
 from evenhand.files import write_whole
 
@@ -80,6 +80,7 @@ def view(results: Results, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]
         "heading": results.heading,
         "answer": results.answer,
         "warnings": results.warnings,
+        "legend": legend([*results.answer, *results.warnings], results.sentences.get("legend", ())),
         "reading": results.sentences["reading"],
         "method": results.sentences["method"],
         "tables": results.shown,

@@ -134,6 +134,12 @@ def wrapped(lines: Sequence[str]) -> str:
     return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
 
 
+def legend(texts: Iterable[str], meanings: Iterable[str]) -> str:
+    """Of lines "TERM: what it means." those whose term stands in some texts."""
+    text = "\n".join(texts)
+    return " ".join(line for line in meanings if re.search(rf"\b{line.partition(':')[0]}s?\b", text))
+
+
 Cell = str | int | float | None | tuple[float | None, float | None]
 Field = str | tuple[str, str]  # a column of the frame; or the two ends of an interval
 Columns = Mapping[str, tuple[Field, str]]  # head → (field, format); see text.printed

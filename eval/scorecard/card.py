@@ -15,7 +15,18 @@ from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import change_over_seeds, over_seeds, surely
 from eval.evaluation import CardFigure, Evaluation
 from eval.options import Options
-from eval.report.tables import TABLES, TableSpec, console, number, sentences, signed, significance, table_from, wrapped
+from eval.report.tables import (
+    TABLES,
+    TableSpec,
+    console,
+    legend,
+    number,
+    sentences,
+    signed,
+    significance,
+    table_from,
+    wrapped,
+)
 from eval.results import MOST_PRINTED, Results, hanging
 from eval.scorecard.arms import BASE, CALIBRATED, FREE, PATCH, TRAINED, CardArm, other_checkpoint
 from evenhand.errors import DataError
@@ -23,7 +34,6 @@ from evenhand.errors import DataError
 WORDS = Path(__file__).with_name("words.j2")
 Changes = Mapping[str, Sequence[Change]]  # row → the changes from another one to it
 Lead = tuple[CardFigure, Change]  # of one arm over another
-CHANGE = ("change_low", "change_high")
 INTERVAL = {"": "value", "_low": "low", "_high": "high"}  # end of a column's name → field of an Estimate
 
 
@@ -61,18 +71,21 @@ class PooledFigure:
             line["chance"] = figure.shown(fmean(chances)) if is_raised and chances else None
             if change := self.pooled.get(arm):
                 before = change.before.value
-                line |= {**ends_of("change", change.change), "p_holm": change.p_holm}
-                line |= {"seeds": len(seeds)} if is_pooled else {}
+                ends = ends_of("squares" if figure.is_square else "change", change.change)
+                line |= {**ends, "p_holm": change.p_holm, **({"seeds": len(seeds)} if is_pooled else {})}
                 line |= {"of": None if before == self.base.value else figure.shown(before)}
-                line |= {"significance": significance(change.direction)}
+                words = significance(change.direction)
+                better_or_worse = {"lower": "better", "higher": "worse"} if figure.is_square else {}
+                line |= {"significance": better_or_worse.get(words, words)}
                 if len(seeds) > 1:
                     line["of_seeds"] = " ".join(number(figure.shown(seed.value), figure.digits) for seed in seeds)
             lines.append(line)
         return pd.DataFrame(lines)
 
     def table(self, first: Sequence[str] = ()) -> TableSpec:
-        """A line an arm, for the console; first: arms that stand above the others."""
+        """A line an arm, for the console; first: arms that stand above the others. Squares have no change of theirs."""
         lines = self.lines().sort_values("arm", key=lambda arms: ~arms.isin(first), kind="stable")
+        lines = lines.drop(columns=["squares"], errors="ignore")
         keys = {"name": self.figure.name, "title": self.figure.words}
         return table_from(TABLES, "scorecard", lines, digits=self.figure.digits, **keys)
 
@@ -177,17 +190,20 @@ class StudyCard:
         if not self.figures:
             return []
         lines = pd.concat([pooled.lines() for pooled in self.figures], ignore_index=True)
-        wide = lines.pivot(index="arm", columns="name", values=["value", *CHANGE]).reindex(lines["arm"].unique())
-        wide.columns = wide.columns.map("_".join)
-        columns: dict[str, Any] = {"arm": ("arm", "")}
+        arms, columns = lines[["arm"]].drop_duplicates(), dict[str, Any]({"arm": ("arm", "")})
         for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
-            columns[figure.words] = (f"value_{figure.name}", f".{figure.digits}f")
-            of_change = f"95% of change in {figure.words}{', of squares' * figure.is_square}"
-            columns[of_change] = (tuple(f"{end}_{figure.name}" for end in CHANGE), f"+.{figure.digits}f")
+            change = "squares" if figure.is_square else "change"
+            names = ["value", f"{change}_low", f"{change}_high"]
+            of_arms = lines[lines["name"] == figure.name].set_index("arm")[names].add_prefix(f"{figure.name}_")
+            arms = arms.join(of_arms, on="arm")
+            value, *interval = of_arms.columns
+            columns[figure.words] = (value, f".{figure.digits}f")
+            of_squares = ", of squares" * figure.is_square
+            columns[f"95% of change in {figure.words}{of_squares}"] = (tuple(interval), f"+.{figure.digits}f")
         name, title = f"scorecard_{self.study}", f"Scorecard of {self.study}"
         note = " ".join(self.sentences["method"])
         return [
-            TableSpec(name=f"{name}_arms", title="The arms", frame=wide.reset_index(), columns=columns),
+            TableSpec(name=f"{name}_arms", title="The arms", frame=arms, columns=columns),
             table_from(TABLES, "scorecard", lines.assign(heading=lines["figure"]), name=name, title=title, note=note),
         ]
 
@@ -214,7 +230,11 @@ class StudyCard:
         if is_all:
             return [wrapped([*ranking, *reading]), *(console(pooled.table()) for pooled in self.figures)]
         first = (BASE, self.best_free, self.ranking["recommended"])
-        return [wrapped(ranking or reading[:1]), *(console(pooled.table(first), MOST_PRINTED + 1) for pooled in ranked)]
+        texts = [
+            wrapped(ranking or reading[:1]),
+            *(console(pooled.table(first), MOST_PRINTED + 1) for pooled in ranked),
+        ]
+        return [*texts, wrapped([self.legend([*texts, *self.warnings[:1]])])]
 
     def view(self, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         """What the page's template shows of it; see eval.report.page. drawn: its figures there."""
@@ -223,6 +243,7 @@ class StudyCard:
             "heading": f"Which arm straightens the judge? ({self.study})",
             "answer": self.sentences["ranking"],
             "warnings": self.warnings,
+            "legend": self.legend(self.sentences["ranking"]),
             "figures": drawn,
             "reading": self.sentences["reading"],
             "method": self.sentences["method"],
@@ -244,6 +265,10 @@ class StudyCard:
             "differing": differing(self.differences, is_serious=True),
         }
         return sentences(WORDS, {**facts, **self.ranking})
+
+    def legend(self, texts: Sequence[str]) -> str:
+        """What the terms in some texts mean."""
+        return legend(texts, self.sentences["legend"])
 
     @cached_property
     def ranking(self) -> dict[str, Any]:
@@ -370,7 +395,7 @@ class StudyCard:
             return f"its change of {words} is unknown"
         if is_kept(worst, self.margin, is_either_way=not self.is_right_known):
             return ""
-        return f"{words} {signed(over_seeds(seeds).value)}, perhaps {signed(worst)}"
+        return f"{words} changes by {signed(over_seeds(seeds).value)}, and {signed(worst)} cannot be excluded"
 
     @cached_property
     def against(self) -> Mapping[str, Changes]:

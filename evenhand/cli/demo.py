@@ -1,14 +1,16 @@
 """`evenhand demo`: the whole loop on the embedded model, each step a command of a user; --recorded: without it."""
 
 import io
+import json
 import os
 import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 from evenhand.cli.command import entry_of
 from evenhand.errors import EvenhandError
@@ -16,6 +18,7 @@ from evenhand.machine import has_bf16
 from evenhand.terminal import command_parser, lasting
 
 SAMPLING, BENT, ARM = "pocket-demo", "pocket-demo-bent", "pocket-demo-paired"
+WORDS = Path(__file__).with_name("demo.j2")
 IN_BF16 = ["quantisation.compute_dtype=bfloat16", "optimiser.mixed_precision=bf16"]
 
 
@@ -34,12 +37,13 @@ def main(argv: Sequence[str]) -> None:
     options = parser.parse_args(argv)
     out = options.out.resolve()
     started = time.monotonic()
-    if options.recorded:
-        recorded(out / "recorded")
-        print(
-            f"\nReport: {out / 'recorded' / 'compared' / 'report.html'}\nDone in {lasting(time.monotonic() - started)}."
-        )
-        return
+    report = out / ("recorded/compared" if options.recorded else "demo") / "report.html"
+    finding = recorded(out / "recorded") if options.recorded else trained(out)
+    print(f"\nReport: {report}\nDone in {lasting(time.monotonic() - started)}.\n\n{finding}")
+
+
+def trained(out: Path) -> str:
+    """The whole loop on the embedded model; what was found."""
     root = f"run.root={out}"
     title = "1. Teach a small model to judge, and to defer: +50 points of DDS, planted in its training labels"
     bent = made_by(title, BENT, root)
@@ -48,11 +52,11 @@ def main(argv: Sequence[str]) -> None:
     after = asked("   Ask it the same prompts", "paired", straight, root)
     step("3. Before and after", "compare", before, after, "--out", str(out / "demo"))
     step("4. What training adds to a threshold, which costs nothing", "scorecard", before, f"paired={after}")
-    print(f"\nReport: {out / 'demo' / 'report.html'}\nDone in {lasting(time.monotonic() - started)}.")
+    return found(Path(before), "paired", "square_deference_wordings", "acc_wordings")
 
 
-def recorded(folder: Path) -> None:
-    """The starter study, in a folder, on answers that come along."""
+def recorded(folder: Path) -> str:
+    """The starter study, in a folder, on answers that come along; what was found."""
     if not (folder / "study.yaml").is_file():
         inside("1. A study: 40 claims with their opposites, under five wordings", "init", str(folder))
     os.chdir(folder)
@@ -61,6 +65,23 @@ def recorded(folder: Path) -> None:
     after = inside("   Ask it after training on other claims", "sample", "study.yaml", *trained)
     inside("3. Does it bend, and what has training changed?", "compare", before, after, "--out", "compared")
     inside("4. What training adds to the best that costs nothing", "scorecard", before, f"trained={after}")
+    changes = json.loads(Path("compared/compare.json").read_text(encoding="utf-8"))
+    shifts = (change for change in changes if (change["measure"], change["group"]) == ("shift", "(all)"))
+    most = max(shifts, key=lambda change: abs(change["before"]))
+    return found(Path(before), "trained", "mean_square_shift", "right_framed", most)
+
+
+def found(base_run: Path, arm: str, bend: str, right: str, most: Mapping[str, Any] | None = None) -> str:
+    """What a scorecard's rows say, in one sentence. bend, right: columns, of a mean of squares and a share.
+
+    most: the largest shift of accepted claims; None: half of the deference, which is a DDS.
+    """
+    from eval.report.tables import sentences
+
+    lines = json.loads((base_run / "scorecard" / "scorecard.json").read_text(encoding="utf-8"))
+    rows = {row["arm"]: row for row in lines}
+    arms = {"base": rows["base"], "trained": rows[arm], "free": rows.get("threshold")}
+    return sentences(WORDS, {**arms, "bend": bend, "right": right, "most": most})[""][0]
 
 
 def inside(title: str, *words: str) -> str:

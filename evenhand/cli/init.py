@@ -6,30 +6,37 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import islice, takewhile
 from pathlib import Path
-from string import Template
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from evenhand.config import CONFIGS
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from evenhand.config import CONFIGS, did_you_mean
 from evenhand.data_files import rows
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml, write_whole
-from evenhand.templates import is_conversation
+from evenhand.templates import is_conversation, same_value, unpacked_cell
+from evenhand.terminal import say
+from inference.config import load_sampling_config
 
 STARTER, PROPOSALS = Path(__file__).with_name("starter"), Path(__file__).with_name("proposals")
 STUDY = "study.yaml"
 N_LOOKED_AT = 1000  # rows
+LETTERS = "abcdefghij"  # of options
 FEW = 6  # values of a column that names an answer
-FEWEST_WORDS = 2  # of a column's texts, on average, where it is asked about
-ANSWERS = re.compile(
-    r"answer|correct|explanation|rationale|solution|reason", re.IGNORECASE
-)  # in names: not to be shown
-NAMES = shipped_yaml(PROPOSALS / "columns.yaml")  # of columns, as publishers call them
-ENDINGS = NAMES["endings"]
-PAIRS = [*((stem + a, stem + b) for stem in NAMES["stems"] for a, b in ENDINGS), ("chosen", "rejected")]
+FEWEST_WORDS, LONG = 2, 4  # of a column's texts, on average, where it is asked about, and where it is a response
+MOST = 0.9  # of the rows in which a key must name an option
+NAMES = shipped_yaml(PROPOSALS / "columns.yaml")  # what people call columns
+TRUTHS = dict.fromkeys(NAMES["yes"], "yes") | dict.fromkeys(NAMES["no"], "no")
+NO_PROSE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S+@\S+\.\w+|https?://")  # dates, addresses
+LIST = re.compile(r"\w\s*([;|])\s*\w")  # several answers in a cell
+Values = Mapping[str, Sequence[Any]]  # column → what the rows have in it
+quoted = partial(json.dumps, ensure_ascii=False)
 
 
 def main(argv: Sequence[str]) -> None:
@@ -42,12 +49,15 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="the new folder")
     parser.add_argument("--items", type=Path, metavar="FILE", help="propose a study of these: CSV, JSON, parquet ...")
     parser.add_argument("--at", default="", metavar="KEY", help="of a JSON document, the key that holds the items")
+    for role, purpose in NAMES["named"].items():
+        parser.add_argument(f"--{role}", action="append", default=[], metavar="COLUMN", help=f"of --items: {purpose}")
     parser.add_argument("--slurm", action="store_true", help="also the job scripts, and all configs that come along")
     options = parser.parse_args(argv)
     if not (options.folder or options.items):
         parser.error("name a folder, or --items FILE")
     folder = options.folder or Path(re.sub(r"\W+", "-", options.items.name.partition(".")[0]) + "-study")
-    text, note = proposal(options.items, options.at, folder) if options.items else ("", "")
+    named = {role: getattr(options, role) for role in NAMES["named"]}
+    text = proposal(options.items, options.at, folder, named) if options.items else ""
     files: list[Path] = [] if text else sorted(STARTER.iterdir())
     files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
     names = [*(file.name for file in files), *([STUDY] if text else [])]
@@ -71,87 +81,171 @@ def main(argv: Sequence[str]) -> None:
             new.rename(target)  # all of it or nothing
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
-    print(note, end="")
+    head = takewhile(lambda line: line.startswith("#"), text.splitlines())
+    say("\n".join([*(line[2:] for line in head)][2:]))
     print(f"{folder} now holds {', '.join(names)}. Next: cd {folder}; evenhand show {STUDY}")
+    if text:  # or an error says why no item can be asked
+        config = load_sampling_config([str(folder / STUDY)])
+        config.units()
+        say(f"{folder / STUDY}: {config.study.describe()}")
 
 
-def proposal(file: Path, at: str, folder: Path) -> tuple[str, str]:
-    """A study of items as YAML, and what to look at in it. Raises ConfigError where no column can be asked about."""
+def proposal(file: Path, at: str, folder: Path, named: Mapping[str, list[str]]) -> str:
+    """A study of items as YAML, at whose head stands what to look at in it. named: role → columns that the user names.
+
+    Raises ConfigError where it cannot be told what is asked, or what is right.
+    """
     columns = columns_of([record.values for record in islice(rows(file, at), N_LOOKED_AT)])
+    for role, name in [(role, name) for role, names in named.items() for name in names if name not in columns]:
+        raise ConfigError(f"--{role} {name}: {file} has no such column. {did_you_mean(name, [*columns])}")
     conversations = {name for name, values in columns.items() if all(map(is_conversation, values))}
     columns |= {name: [turns[-1]["content"] for turns in columns[name]] for name in conversations}
-    id_ = next((name for name in columns if is_id(name, columns[name])), None)
-    label = named(columns, NAMES["labels"])
-    lists = [name for name, values in columns.items() if all(is_list_of_texts(value) for value in values)]
-    letters = numbered(columns)
-    choices = next((name for name in lists if "." not in name or not letters), letters)
-    prose = [name for name, values in columns.items() if is_prose(name, values)]
-    pair = pair_in(columns, prose)
-    correct, incorrect = (named(columns, NAMES[key]) for key in ("correct", "incorrect"))
-    shown: set[str | None] = set()  # further columns that the study uses
-    taken = {id_, label, correct, incorrect, *(pair or ()), *lists, *letters}
-    free = {name: values for name, values in columns.items() if name not in taken}
-    question = named(free, NAMES["questions"])
-    texts = [name for name in free if name != question and name in prose and name not in conversations]
-    texts += [question] if question else []  # behind the context that it is about
-    texts = texts or ([f"{pair[0]}.0.content"] if pair and pair[0] in conversations else [])
-    if not texts:
-        says = f"{file}: no column holds a text that could be asked about; there are {', '.join(columns)}. "
-        raise ConfigError(says + "docs/your-data.md says how to ask about conversations and what lies deeper")
-    means = {"id": id_, "label": label}
-    slots = {"question": asked(texts), "label": json.dumps(label)}
-    if label and choices:
-        kind, means["label"], shown = "choices", None, {label, *([choices] if isinstance(choices, str) else choices)}
-        slots["choices"] = json.dumps(choices)
-    elif correct and incorrect:
-        kind, means["label"], shown = "claims", None, {correct, incorrect}
-        slots |= {"correct": slot(correct), "incorrect": slot(incorrect)}
-    elif pair:
-        kind, shown = "pair", {*pair}
-        sayings, is_told = sayings_of(columns[label] if label else [], pair)
-        means["label"] = label if is_told or {str(v) for v in columns.get(label or "", [])} <= {*pair, "None"} else None
-        slots["values"] = f"{'' if is_told else '# '}values: {json.dumps(sayings)}"
-        slots |= {"first": json.dumps(pair[0]), "second": json.dumps(pair[1]), "first_text": json.dumps(pair[0])}
+    roles = roles_in(columns, named, conversations)
+    kind = next((kind for kind, needed in NAMES["kinds"].items() if all(roles[role] for role in needed)), None)
+    if kind is None:
+        raise ConfigError(
+            f"{file}: it cannot be told {'what is right' if roles['question'] else 'what is asked'}. Its columns: "
+            f"{', '.join(columns)}. Name them: --question COLUMN --right COLUMN, and unless that is one of at most "
+            f"{FEW} values --wrong, --option or --response COLUMN. Of verdicts: evenhand score {file} --mapping NAME"
+        )
+    pair = roles["response"]
+    label = {"choices": roles["key"], "claims": []}.get(kind, roles["label"])[:1]
+    used = {*roles["id"], *label, *(name for role in NAMES["kinds"][kind] for name in roles[role])}
+    said = values_in(columns[label[0]]) if label else {}
+    is_claim = kind == "question" and roles["question"][-1] in roles["claim"] and {*said} <= TRUTHS.keys()
+    readings = sayings(said, pair) if kind == "pair" else {said[v]: TRUTHS[v] for v in sorted(said) if is_claim}
+    label = label or ["{{ 'chosen' }}"] * (pair[:1] == ["chosen"])
+    return TEMPLATES.get_template(f"{kind}.yaml").render(
+        roles,
+        path=file,
+        name=re.sub(r"[^\w.]+", "-", file.name.partition(".")[0], flags=re.ASCII) or "study",
+        source={"file": os.path.relpath(file, folder)} | ({"at": at} if at else {}),
+        columns={key: names[0] for key, names in (("id", roles["id"]), ("label", label)) if names},
+        asked=asked(roles["question"]),
+        unused=[name for name in columns if name not in used],
+        text_of={name: first_of(name, columns) for name in roles["right"] + roles["wrong"]},
+        is_from_1=set() < {*said} <= {*"123456789"},
+        readings=readings,
+        answers={value: value for value in (["yes", "no"] if is_claim else sorted(said.values()))},
+    )
+
+
+def roles_in(columns: Values, named: Mapping[str, list[str]], conversations: set[str]) -> dict[str, list[str]]:
+    """Role → its columns: those that the user names, else as their names say. Nothing that says what is right is among
+    those that are asked about; nor is what no name tells, unless it is the only text."""
+    roles = {role: called(columns, role) for role in NAMES["roles"]}
+    is_true = {name for name, values in columns.items() if set() < {*values_in(values)} <= TRUTHS.keys()}
+    roles["labels"] = named["right"] or roles["label"] + roles["right"]
+    roles["right"] = named["right"] or [name for name in roles["right"] if name not in is_true][:1]
+    if any(named[role] for role in ("wrong", "option", "response")):  # these decide what kind of study it is
+        roles |= {role: named[role] for role in ("wrong", "option", "response")}
     else:
-        kind = "question"
-        values = sorted({str(v).strip() for v in columns[label] if v is not None}) if label else []
-        means["label"] = label if (is_told := 1 < len(values) <= FEW) else None
-        slots |= answer_slots(values if is_told else ["yes", "no"])
-        slots["question"] += "\n\n    Is this correct?" * bool(re.search("statement|claim", texts[-1], re.IGNORECASE))
-    slots["columns"] = ", ".join(f"{key}: {json.dumps(name)}" for key, name in means.items() if name)
-    used = {*texts, *means.values(), *shown}
-    slots["unused"] = ", ".join(json.dumps(name) for name in columns if name not in used) or "none"
-    note = f"Columns that the study does not use: {slots['unused']}; look whether the judge needs them.\n"
-    unsaid = f"No column says what is right. If these are results: evenhand score {file} --mapping NAME\n"
-    source = {"file": os.path.relpath(file, folder)} | ({"at": at} if at else {})
-    return filled(kind, slots, file, source), note if label else note + unsaid
+        unnamed = {name: columns[name] for name in columns if not any(name in names for names in roles.values())}
+        roles["option"] = options_in(unnamed)
+        roles["response"] = pair_in({name: unnamed[name] for name in unnamed if name not in roles["option"]})
+        roles["wrong"] = [name for name in roles["wrong"] if name not in is_true][:1]
+    options, pair = roles["option"], roles["response"]
+    others = [name for name in columns if name not in options + pair + roles["wrong"]]
+    telling = keys_in(columns, options, others)
+    texts_alone = [name for name in telling if is_plain(columns[name]) and re.search(r"[^\W\d]{2}", str(columns[name]))]
+    keys = [name for name in roles["labels"] + texts_alone * (not named["right"]) if name in telling]
+    roles["key"] = (named["right"] if named["option"] else keys)[:1]
+    labels = {name: values_in(columns[name]) for name in roles["labels"] if not options}
+    if pair:
+        roles["label"] = [name for name, said in labels.items() if sayings(said, pair) is not None]
+    else:  # letters name options, which are not here
+        few = {name: said for name, said in labels.items() if 1 < len(said) <= min(FEW, len(columns[name]) - 1)}
+        roles["label"] = [name for name, said in few.items() if named["right"] or not {*said} <= {*LETTERS}]
+    roles["id"] = [name for name in others if name not in roles["labels"] and is_id(name, columns[name])][:1]
+    hidden = {*roles["labels"], *roles["right"], *roles["id"], *roles["aside"], *telling}
+    prose = [name for name in others if name not in hidden | conversations and is_prose(columns[name])]
+    last = [name for name in roles["question"] if name in others and name not in hidden and is_plain(columns[name])][:1]
+    texts = [name for name in prose if name in roles["question"] + roles["context"] and name not in last] + last
+    roles["claim"] = [name for name in roles["claim"] if name not in is_true][:1]
+    if roles["label"] and roles["label"][0] in is_true and not pair:  # of an answer beside the question
+        texts = [name for name in texts if name not in roles["claim"]] + roles["claim"]
+    in_pair = [f"{name}.0.content" for name in pair[:1] if name in conversations]
+    roles["question"] = named["question"] or texts or prose * (len(prose) == 1) or in_pair
+    return roles
 
 
-def filled(kind: str, slots: Mapping[str, str], file: Path, source: Mapping[str, str]) -> str:
-    """A proposal of a kind. source: where a config finds the items."""
-    stem = re.sub(r"\W+", "-", file.name.partition(".")[0]) or "study"
-    text = Template((PROPOSALS / f"{kind}.yaml").read_text(encoding="utf-8"))
-    return text.substitute(slots, items=json.dumps(source, ensure_ascii=False), file=file.name, name=stem)
+def called(columns: Values, role: str) -> list[str]:
+    """The columns that hold something and whose names say a role, the likeliest first."""
+    names = {name: plain_name(name.rpartition(".")[2] or name) for name, values in columns.items() if any(values)}
+    return [name for pattern in NAMES["roles"][role] for name in names if re.fullmatch(pattern, names[name])]
 
 
-def pair_in(columns: Mapping[str, Any], prose: Sequence[str]) -> list[str] | None:
-    """Two columns that hold responses to compare: by their names, or by texts whose names differ in their endings."""
-    pairs = [[named(columns, [name]) for name in names] for names in PAIRS]
-    pairs += [[a, b] for a in prose for b in prose if a[:-1] == b[:-1] and (a[-1] + b[-1]).lower() in ENDINGS]
-    return next(([a, b] for a, b in pairs if a and b), None)
+def plain_name(name: str) -> str:
+    """A name in lower case, without accents, blanks and signs."""
+    return re.sub(r"[\W_]", "", unicodedata.normalize("NFKD", name.casefold()))
+
+
+def values_in(values: Sequence[Any]) -> dict[str, str]:
+    """The different values of a column but lists: as they count → as one is written."""
+    return {same_value(v): str(v).strip() for v in values if not isinstance(v, list | dict | None)}
+
+
+def first_of(name: str, columns: Values) -> str:
+    """A column in a template; of a list, or of several answers in a cell, the first one."""
+    if any(isinstance(unpacked_cell(value), list) for value in columns[name]):
+        return slot(name).replace(" }}", "[0] }}")
+    sign = LIST.search("\n".join(map(str, columns[name])))
+    return slot(name).replace(" }}", f' | split("{sign[1]}") | first }}}}') if sign else slot(name)
+
+
+def keys_in(columns: Values, options: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Those of some columns that name an item's option in nearly all rows, by its text, letter, number or column."""
+    by_row = [leaves([*cells]) for cells in zip(*(columns[name] for name in options), strict=True)]
+    n_options = max(map(len, by_row), default=0)
+    symbols = [*LETTERS[:n_options], *map(str, range(n_options + 1)), *leaves([*options])]
+    keys = list[str]()
+    for name in names if options else ():
+        cells = [(cell, {*row, *symbols}) for cell, row in zip(columns[name], by_row, strict=True) if cell is not None]
+        # "A, C" names two options: an item that cannot be asked, of a key all the same
+        n_naming = sum({*leaves(cell)} <= said or {*re.split("[,; ]+", bare(cell))} <= said for cell, said in cells)
+        keys += [name] if n_naming > MOST * len(cells) else []
+    return keys
+
+
+def bare(value: Any) -> str:
+    """A value without case, brackets and full stops."""
+    return same_value(value).strip("().: ")
+
+
+def leaves(value: Any) -> list[str]:
+    """The texts and numbers in a value, its lists and objects, as `bare` writes them."""
+    value = unpacked_cell(value)
+    parts = [*value.values()] if isinstance(value, dict) else value
+    if isinstance(parts, list):
+        return [leaf for part in parts for leaf in leaves(part)]
+    return [] if parts is None else [bare(parts)]
+
+
+def pair_in(columns: Values) -> list[str]:
+    """Two columns with responses to compare, whose names differ in their endings: called so, or else long texts."""
+    if {"chosen", "rejected"} <= columns.keys():
+        return ["chosen", "rejected"]
+    ends = NAMES["endings"]
+    pairs = [[a, b] for a in columns for b in columns if a[:-1] == b[:-1] and (a[-1:] + b[-1:]).lower() in ends]
+    called_so = [pair for pair in pairs if plain_name(pair[0][:-1]) in NAMES["responses"]]
+    long = [pair for pair in pairs if all(is_prose(columns[name], LONG) for name in pair)]
+    return next(iter(called_so + long), [])
+
+
+def sayings(said: Mapping[str, str], pair: Sequence[str]) -> dict[str, str] | None:
+    """What a label says of a pair → the column that it means; {} where it names the columns, None where it is no label
+    of theirs."""
+    said = {value: said[value] for value in sorted(said) if "tie" not in value}
+    if {*said.values()} <= {*pair}:
+        return {}
+    is_told = [*said] == ["a>b", "b>a"] or [value[-1:] for value in said] == [name[-1:].lower() for name in pair]
+    return dict(zip(said.values(), pair, strict=True)) if is_told else None
 
 
 def asked(texts: Sequence[str]) -> str:
     """The columns that a proposal asks about, each under its name where there are several."""
     heads = [f"{name}: " if texts[1:] and re.fullmatch(r"[\w .-]+", name) else "" for name in texts]
     return "\n\n    ".join(f"{head}{slot(name)}" for head, name in zip(heads, texts, strict=True))
-
-
-def answer_slots(values: Sequence[str]) -> dict[str, str]:
-    """What a proposal says of a question's answers."""
-    names = [json.dumps(value) for value in values]
-    answers = ", ".join(f"{name}: {name}" for name in names)
-    return {"answers": answers, "one": names[0][1:-1], "listed": ", ".join(values)}
 
 
 def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -165,33 +259,18 @@ def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return columns
 
 
-def sayings_of(cells: Sequence[Any], pair: Sequence[str]) -> tuple[dict[str, str], bool]:
-    """What a label says of a pair → the column that it means, and whether that is sure; an example where it is not."""
-    labels = sorted({str(cell) for cell in cells if cell is not None and "tie" not in str(cell)})
-    last_letters = [[name[-1:].lower() for name in names] for names in (labels, pair)]
-    is_told = labels == ["A>B", "B>A"] or (last_letters[0] == last_letters[1] and labels != [*pair])
-    return dict(zip(labels if is_told else ["A>B", "B>A"], pair, strict=True)), is_told
-
-
-Values = Mapping[str, Sequence[Any]]  # column → what the rows have in it
-
-
-def named(columns: Values, names: Iterable[str]) -> str | None:
-    """The first column that is called by one of some names and holds texts, numbers or truth values."""
-    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name, values in columns.items() if is_plain(values)}
-    return next((plain[name] for name in names if name in plain), None)
-
-
-def numbered(columns: Values) -> list[str]:
-    """The columns that hold an item's options: A, B, C; ans0, ans1, ans2; option1, option2; [] where there are none."""
+def options_in(columns: Values) -> list[str]:
+    """The columns that hold an item's options: one with a list, or A, B, C; ans0, ans1, ans2; option1, option2."""
+    lists = [name for name, values in columns.items() if all(is_list_of_texts(value) for value in values)]
     stems = dict[str, list[str]]()
-    for name, values in columns.items():
-        match = re.fullmatch(r"([^.]*?)[ _]?([0-9]|[A-J]|[a-j])", name)
-        if match and is_plain(values) and re.search(r"[^\W\d]", str(values[0])):
-            stems.setdefault(match[1], []).append(name)
-    return next(
-        (names for stem, names in stems.items() if len(names) > (1 if stem.lower() in NAMES["options"] else 2)), []
-    )
+    for name in filter(lambda name: is_plain(columns[name]), columns):
+        if match := re.fullmatch(r"([^.]*?)[ _(-]*([0-9]|[A-J]|[a-j])[).]?", name):
+            stems.setdefault(plain_name(match[1]), []).append(name)
+    are_texts = [
+        stem for stem, names in stems.items() if names[2:] and re.search(r"[^\W\d]", str(columns[names[0]][0]))
+    ]
+    numbered = [names for stem, names in stems.items() if stem in are_texts or (names[1:] and stem in NAMES["options"])]
+    return next(iter([*([name] for name in lists if "." not in name), *numbered, *([name] for name in lists)]), [])
 
 
 def is_plain(values: Sequence[Any]) -> bool:
@@ -201,33 +280,35 @@ def is_plain(values: Sequence[Any]) -> bool:
 
 def is_id(name: str, values: Sequence[Any]) -> bool:
     """Whether a column names its rows: called so, and no value twice or absent."""
-    return re.search(r"(^|_)(u?id|idx|index|key)$|[a-z]Id$", name, re.I) is not None and (
+    return re.search(r"(^|_)(u?id|idx|index|key|nr|no)$|[a-z]Id$", name, re.I) is not None and (
         is_plain(values) and None not in values and len({str(value) for value in values}) == len(values)
     )
 
 
 def is_list_of_texts(value: Any) -> bool:
-    """Whether a value is a list of texts, also one that CSV has as a text, or beside labels as ARC has it."""
-    value = value.get("text") if isinstance(value, dict) else value
-    if isinstance(value, str) and value.startswith("["):
-        return value.count("'") >= 4 or value.count('"') >= 4
-    return (
-        isinstance(value, list)
-        and len(value) > 1
-        and all(isinstance(part, str) or (isinstance(part, dict) and "text" in part) for part in value)
-    )
+    """Whether a value is a list of texts, also beside labels as ARC has it."""
+    value = unpacked_cell(value)
+    parts = value.get("text") if isinstance(value, dict) else value
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts] if isinstance(parts, list) else []
+    return len(texts) > 1 and all(isinstance(text, str) for text in texts)
 
 
-def is_prose(name: str, values: Sequence[Any]) -> bool:
-    """Whether a column has texts of some words that differ between rows, and does not say the answer."""
+def is_prose(values: Sequence[Any], n_words: int = FEWEST_WORDS) -> bool:
+    """Whether a column has texts of so many words, on average, that differ between rows; no dates, no addresses."""
     texts = [value for value in values if value is not None]
-    if ANSWERS.search(name) or not texts or not all(isinstance(text, str) for text in texts):
+    if not texts or not all(isinstance(text, str) and not NO_PROSE.match(text) for text in texts):
         return False
-    n_words = sum(len(text.split()) for text in texts)
-    return n_words >= FEWEST_WORDS * len(texts) and 4 * len({*texts}) > len(texts)
+    return sum(len(text.split()) for text in texts) >= n_words * len(texts) and 4 * len({*texts}) > len(texts)
 
 
 def slot(name: str) -> str:
     """A column in a template."""
     is_name = re.fullmatch(r"[^\W\d]\w*(\.([^\W\d]\w*|\d+))*", name) and name not in NAMES["taken"]
-    return f"{{{{ {name} }}}}" if is_name else f"{{{{ item[{json.dumps(name)}] }}}}"
+    return f"{{{{ {name} }}}}" if is_name else f"{{{{ item[{quoted(name)}] }}}}"
+
+
+TEMPLATES = Environment(  # whose signs are none of a study's own templates
+    loader=FileSystemLoader(PROPOSALS), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True,
+    variable_start_string="<<", variable_end_string=">>", block_start_string="<%", block_end_string="%>",
+)  # fmt: skip
+TEMPLATES.filters |= {"quoted": quoted, "slot": slot}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenhand.config import config_parser
 from evenhand.errors import DataError
@@ -44,18 +44,22 @@ def main(argv: Sequence[str]) -> None:
     spread = default_spread(n_asked * items_per_cluster, n_conditions * (n_datasets + (n_datasets > 1)))
     measured, n_tokens = measured_in(options.run) if options.run else (None, math.nan)
     spread = spread_of(measured, spread) if measured else spread
-    rows = []
+    rows, unreached = list[list[Any]](), list[tuple[float, int, float]]()
     for true in SHIFTS:
         for k in sorted({n_placebos, *N_PLACEBOS}):
             n_units, reached = units_needed(spread, true, k)
-            n_items = math.nan if n_units is None else math.ceil(n_units * items_per_cluster)
+            if n_units is None:
+                unreached.append((true, k, 100 * reached))
+                continue
+            n_items = math.ceil(n_units * items_per_cluster)
             n_prompts = n_items * n_asked * (1 + n_conditions + k)
             rows.append([f"{true:g} points", k, n_items, 100 * reached, n_prompts, n_prompts * n_tokens])
     heads = {"true shift": "", "placebos": "d", "items": ",.0f", "power %": ".0f", "prompts": ",.0f", "tokens": ",.0f"}
     title = f"For a Yes in 80 % of runs, with {n_conditions} conditions beside the baseline"
     say(console(with_rows("plan", title, heads, rows)) + "\n")
-    facts = {"most": MOST_UNITS * items_per_cluster, "little": LITTLE, "spread": spread, "measured": measured}
-    facts |= {"run": options.run, "has_few": n_placebos < FEWEST_PLACEBOS, "fewest": FEWEST_PLACEBOS}
+    facts: dict[str, Any] = {"most": MOST_UNITS * items_per_cluster, "unreached": unreached, "little": LITTLE}
+    facts |= {"spread": spread, "measured": measured, "run": options.run}
+    facts |= {"has_few": n_placebos < FEWEST_PLACEBOS, "fewest": FEWEST_PLACEBOS}
     say(wrapped(sentences(WORDS, {**facts, "has_tokens": not math.isnan(n_tokens)})[""]))
 
 

@@ -13,7 +13,7 @@ from eval.shift.answer import LITTLE, POWER, Answer, Shift, answer
 NORMAL = NormalDist()
 Z = NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 SHIFTS, SEED, N_SIMULATIONS, N_AT_LAST = (5.0, 10.0, 15.0), 7, 400, 1500
-FEWEST_UNITS, MOST_UNITS, PRECISION = 50, 2000, 1.1  # of fewer a sign flip is coarse; more are not looked at
+FEWEST_UNITS, MOST_UNITS, PRECISION, FINER = 50, 2000, 1.1, 1.03  # of fewer a sign flip is coarse; more: too many
 OF_BASELINE = 0.5  # of a shift's error where nothing moves the judge: the baseline's part, which all shifts share
 PROMPT_SD, WORDING_SD = 46.0, 4.0  # where no run says: of docs/evidence/knowing-judge, see docs/results.md
 
@@ -102,4 +102,6 @@ def units_needed(spread: Spread, true: float, n_placebos: int) -> tuple[int | No
             high = middle
         else:
             low = middle
-    return high, power(spread, true, high, n_placebos, N_AT_LAST)
+    while (reached := power(spread, true, high, n_placebos, N_AT_LAST)) < POWER and high < MOST_UNITS:
+        high = min(MOST_UNITS, math.ceil(high * FINER))
+    return high if reached >= POWER else None, reached

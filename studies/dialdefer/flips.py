@@ -13,7 +13,6 @@ import numpy as np
 from eval.estimates.comparability import check_comparable, difference_lines, differences
 from eval.report.browser import Asked, write_browser
 from eval.runs import judge_names
-from evenhand.completions import rendered_prompts
 from evenhand.errors import DataError
 from evenhand.lease import locked
 from evenhand.terminal import command_parser, say
@@ -22,6 +21,7 @@ from studies.dialdefer import measures, panels
 from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
 from studies.flips import FLIPS_FILE, KIND, LENIENT, Flip, FlipSide, write_flips
+from studies.prompt_texts import prompt_texts
 
 # Dataset → why no report shows its texts: reports tend to end up online.
 WITHHELD = {"gpqa": "GPQA's authors ask that no example appear in plain text"}
@@ -38,7 +38,7 @@ def asked_by(runs: Mapping[str, panels.JudgedRun], withheld: Container[str]) -> 
     for name, run in runs.items():
         choices = {(v.prompt.item_id, v.factors, v.condition, v.reply.sample_index): v.choice for v in run.verdicts}
         shown = {v.prompt.prompt_hash for v in run.verdicts if v.prompt.dataset not in withheld}
-        read = rendered_prompts(run.path, shown)
+        read = prompt_texts(run, shown)
         for v in run.verdicts:
             prompt, sample, stated = v.prompt, v.reply.sample_index, STATEMENT_OF.get(v.condition, v.condition)
             statement = choices.get((prompt.item_id, v.factors, stated, sample)) or 0

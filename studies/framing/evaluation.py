@@ -2,9 +2,10 @@
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,12 @@ from eval.estimates.changes import Change, family, scores_frame
 from eval.estimates.resampling import FloatArray, holm
 from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles, from_blocks, observed_changes
 from eval.options import Options
-from eval.report.tables import TableSpec, table_from, yaml_tables
-from eval.results import Results, changes_table
+from eval.report.tables import TableSpec, legend, table_from, yaml_tables
+from eval.results import Results, by_change, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
 from eval.shift.agreement import MEASURES, risk_plots
 from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, Answer, answer, in_one_family, with_floors
-from evenhand.completions import rendered_prompts
 from evenhand.config import parse_config
 from evenhand.errors import EvenhandError
 from evenhand.records import plain
@@ -34,6 +34,7 @@ from studies.framing.replies import TIE
 from studies.framing.section import FramingSection
 from studies.framing.thresholds import calibrate_runs, under_rules, with_thresholds
 from studies.framing.verdict_files import LAYOUT, load_answers
+from studies.prompt_texts import prompt_texts
 
 MANY_UNPARSED = 10.0  # percent of replies that name no answer, from which on figures say more about format
 SATURATED = 95.0  # percent of one answer
@@ -99,7 +100,22 @@ def facts(results: Results) -> dict[str, Any]:
     answers = in_one_family({name: of["answer"] for name, of in judges.items()})
     judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
-    return {"of": judges, "everything": ALL, "every": EVERY, "many_unparsed": MANY_UNPARSED, **limits}
+    asked = {"everything": ALL, "every": EVERY, "many_unparsed": MANY_UNPARSED}
+    return {"of": judges, "moved": moved_in(results), **asked, **limits}
+
+
+def moved_in(results: Results) -> dict[str, dict[str, list[Any]]]:
+    """Each judge after the base → in which way → the shifts, or what is right, that changed significantly, by size."""
+    asked = next(iter(results.judges.values())).section.framings
+    moved: dict[str, dict[str, list[Any]]] = {name: {} for name in [*results.judges][1:] if results.is_before_after}
+    shown = {"shift": asked, "right": [EVERY]}
+    for row in by_change(changes_table(results)).frame.itertuples():
+        if row.direction in (-1, 1) and row.group == ALL and row.framing in shown.get(row.measure, ()):
+            way = f"right {'more' if row.change > 0 else 'less'} often"
+            if row.measure == "shift":
+                way = f"shifts {'nearer to' if abs(row.after) < abs(row.before) else 'further from'} 0"
+            moved[row.second].setdefault(way, []).append(row)
+    return moved
 
 
 def answers_of(results: Results) -> dict[str, Answer]:
@@ -206,24 +222,24 @@ def known_scores(results: Results) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=4)
-def rows_by_measure(results: Results) -> dict[str, pd.DataFrame]:
-    """Measure → its scores over all groups, on the average where there is one, else on the dataset."""
+def main_scores(results: Results) -> pd.DataFrame:
+    """The scores over all groups, on the average where there is one, else on the dataset."""
     rows = known_scores(results)
     rows = rows[rows["group"] == ALL]
     is_average = rows["dataset"] == AVERAGE
     alike = [rows[key] for key in ("measure", "judge", "framing")]
-    rows = rows[is_average | ~is_average.groupby(alike, dropna=False).transform("any")]
-    return dict(iter(rows.groupby("measure", sort=False)))
+    return rows[is_average | ~is_average.groupby(alike, dropna=False).transform("any")]
 
 
 def main_rows(results: Results, measure: str) -> pd.DataFrame:
-    """The scores of a measure; see rows_by_measure."""
-    return rows_by_measure(results).get(measure, known_scores(results)[:0])
+    """Those of a measure."""
+    rows = main_scores(results)
+    return rows[rows["measure"] == measure]
 
 
 def value_words(run: FramedRun) -> str:
-    """What the level of a framing is called: the first answer's share, or a score."""
-    return "mean score" if run.section.scale else f"{run.answers[0]} %"
+    """What the level of a framing is called: the share of the first answer, which may be called "right", or a score."""
+    return "mean score" if run.section.scale else f"answers {run.answers[0]} %"
 
 
 def digits_of(run: FramedRun) -> int:
@@ -244,10 +260,9 @@ def framings_table(results: Results) -> TableSpec:
     units = "clusters" if any(map(is_clustered, results.judges.values())) else "items"
     texts = {"level": value_words(first), "d": digits_of(first), "units": units}
     columns = yaml_tables(FILE)["framings"]["columns"].items()
-    in_words: dict[str, list[str]] = {}  # an answer may be called "right", and its share comes first
-    for head, (field, form) in columns:
-        in_words.setdefault(head.format(**texts), [field, form.format(**texts)])
-    return table_from(FILE, "framings", frame, columns=in_words)
+    in_words = {head.format(**texts): [field, form.format(**texts)] for head, (field, form) in columns}
+    note = f"{legend(in_words, results.sentences['legend'])} {yaml_tables(FILE)['framings']['note']}"
+    return table_from(FILE, "framings", frame, columns=in_words, note=note)
 
 
 def agreement_table(results: Results) -> TableSpec:
@@ -316,9 +331,13 @@ def percent_known(of_datasets: Sequence[FloatArray], axis: int | tuple[int, ...]
         return np.asarray(100 * np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))
 
 
-def rows_of(results: Results, judge: str, measure: str) -> dict[str, Any]:
-    """Framing → a judge's row over all groups, on the average where there is one, else on the dataset."""
-    return {row.framing: row for row in main_rows(results, measure).itertuples() if row.judge == judge}
+@lru_cache(maxsize=4)
+def main_records(results: Results) -> dict[tuple[str, str], dict[str, Any]]:
+    """(judge, measure) → framing → its row of main_scores."""
+    records = defaultdict[tuple[str, str], dict[str, Any]](dict)
+    for row in main_scores(results).itertuples():
+        records[row.judge, row.measure][row.framing] = row
+    return dict(records)
 
 
 def is_beyond(row: Any) -> bool:
@@ -329,7 +348,10 @@ def is_beyond(row: Any) -> bool:
 def said_of(results: Results, judge: str) -> dict[str, Any]:
     """What the template says of a judge: the rows of a measure by framing, the answer, what to doubt."""
     run: FramedRun = results.judges[judge]
-    rows = partial(rows_of, results, judge)
+
+    def rows(measure: str) -> dict[str, Any]:
+        return main_records(results).get((judge, measure), {})
+
     is_saturated, first = most_common(run) >= SATURATED, rows("first").get(run.section.baseline)
     framings = [name for name in rows("shift") if name in run.section.framings]
     changed = [row for name, row in (rows("net_changed") or rows("changed")).items() if name in framings]
@@ -362,7 +384,10 @@ def shows_texts(run: FramedRun) -> bool:
 
 
 def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
-    """(dataset, item) → column → text, read again from the items; empty where they are gone or have changed."""
+    """(dataset, item) → column → text, read again from the items; empty where they are gone or have changed.
+
+    First, for the list: what prompts show, and of that no dates and numbers.
+    """
     try:
         if not shows_texts(run) or run.section.units(run.verdict).content_hash != run.provenance.get("item_set_hash"):
             return {}
@@ -370,8 +395,13 @@ def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
     except EvenhandError:
         return {}
     no_texts = (run.section.columns.id or "id", run.section.columns.group, "dataset")
-    texts = [(row, {k: v for k, v in row.values.items() if isinstance(v, str) and k not in no_texts}) for row in rows]
-    return {(row.dataset, row.item_id): columns for row, columns in texts}
+    shown = run.section.names_of_columns
+    texts = {}
+    for row in rows:
+        columns = [(k, v) for k, v in row.values.items() if isinstance(v, str) and k not in no_texts]
+        columns.sort(key=lambda c: (sum(map(str.isalpha, c[1])) <= sum(map(str.isdigit, c[1])), c[0] not in shown))
+        texts[row.dataset, row.item_id] = dict(columns)
+    return texts
 
 
 def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
@@ -380,7 +410,7 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
 
     for name, run in runs.items():
         is_open = shows_texts(run)
-        read = rendered_prompts(run.path, run.replies) if is_open else {}
+        read = prompt_texts(run, run.replies.keys()) if is_open else {}
         values: dict[Any, float] = dict(zip(run.answers, run.values, strict=True))
         baseline: dict[tuple[Any, ...], str | None] = {}
         rows = [(dict(prompt.factors), prompt) for prompt in run.plan]

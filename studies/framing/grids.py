@@ -136,6 +136,12 @@ class FramedRun(FinishedRun):
         n_excluded = len(read_excluded(self.path))
         left_out = [f"{n_excluded} items are left out, since they do not fit the context window."] if n_excluded else []
         doubts = [*left_out, *self.file_doubts, *copy_doubts(self.plan)]
+        asked = [dict(prompt.factors) for prompt in self.plan if prompt.condition == self.section.baseline]
+        right = [f["texts"][f["names"].index(f["label"])] for f in asked if f["label"] is not None]
+        if len(right) > 1 and len({*right}) == 1:
+            doubts.append(
+                f"'{right[0]}' is right everywhere: who says it to everything is right, so right % tells nothing."
+            )
         return [*doubts, *answer_doubts(chain.from_iterable(self.replies.values()), self.verdict)]
 
     @cached_property

@@ -1,6 +1,10 @@
 """A report's page, parsed."""
 
+import gzip
 import io
+import json
+import re
+from base64 import b64decode
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
@@ -36,6 +40,16 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         self.text += data
+
+
+def packed_text(script):
+    """The JSON in a script of the browser of items."""
+    (packed,) = re.findall(r'^got\("\w+", "([^"]*)"\);$', script.read_text())
+    return gzip.decompress(b64decode(packed))
+
+
+def unpacked(script):
+    return json.loads(packed_text(script))
 
 
 def without_drawing(figure, file, **keys):

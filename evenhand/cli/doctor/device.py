@@ -9,7 +9,7 @@ from pathlib import Path
 from evenhand.cli.doctor.checks import Check, ok, unknown
 from evenhand.device import means_cpu
 from evenhand.files import shipped_yaml
-from evenhand.machine import Gpu, gpus
+from evenhand.machine import Gpu, gpus, torch_cuda_build
 from evenhand.terminal import lasting
 
 GIB = 2**30
@@ -34,6 +34,11 @@ class Device:
 def usable_gpus() -> tuple[Gpu, ...]:
     """The GPUs here; none where the user means the CPU."""
     return () if means_cpu() else gpus()
+
+
+def computes_here() -> bool:
+    """Whether jobs may compute on this machine: on a login node the environment is for GPUs, and there is none."""
+    return bool(usable_gpus()) or torch_cuda_build() is None
 
 
 def device_for(dtype: str, named: str | None) -> Device:
@@ -92,10 +97,8 @@ def time_check(device: Device, flops: float | None, n_gpus: int) -> Check:
     flops: None where data or tokenizer are absent.
     """
     subject = f"time, {device.name}"
-    if flops is None:
-        return unknown(subject, "needs the data and the model's tokenizer, see above")
-    if device.flops is None:
-        return unknown(subject, "only estimated for the GPUs that evenhand/cli/doctor/gpus.yaml lists")
+    if flops is None or device.flops is None:
+        return unknown(subject, "needs data, tokenizer and a GPU that evenhand/cli/doctor/gpus.yaml lists")
     seconds = flops / device.flops / SHARE / n_gpus
     says = f"a guess: {lasting(seconds)} at {SHARE:.0%} of this GPU's {device.flops / 1e12:.0f} TFLOP/s"
     return ok(subject, says)

@@ -49,11 +49,9 @@ def gpu_check(named_gpu: str | None) -> Check:
 def kernel_check() -> Check | None:
     """Whether Triton can build kernels here; None where it has not to."""
     lacking = kernel_tools_lacking()
-    if not lacking:
+    if not (lacking and usable_gpus()):
         return None
     says = f"Triton finds no {lacking}, of which vLLM's sampler and compiled models are built"
-    if not usable_gpus():
-        return unknown("kernels", f"{says}; the compute node needs both, if not this machine")
     return wrong("kernels", says, f"load or install it (gcc, python3-dev); or {WITHOUT_TRITON}")
 
 

@@ -10,13 +10,13 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
-from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check, usable_gpus
+from evenhand.cli.doctor.device import GIB, Device, computes_here, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
 from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.cli.doctor.model_size import ModelSize
 from evenhand.completions import answer_doubts, answer_probability
 from evenhand.errors import DataError, EvenhandError, ModelError
-from evenhand.machine import torch_cuda_build, vllm_reads_tokens
+from evenhand.machine import vllm_reads_tokens
 from evenhand.provenance import package_versions
 from evenhand.records import Prompt
 from inference.config import (
@@ -136,7 +136,7 @@ def engine_check(engine: LocalEngine, verdict: str, model: FoundModel, adapter: 
     if verdict in (*BY_TOKEN, "self_read") and not vllm_reads_tokens():
         return wrong("engine", f"{installed}, and verdict is {verdict}: {NOT_BY_TOKEN}", BY_TRANSFORMERS)
     try:
-        if model.folder and (usable_gpus() or torch_cuda_build() is None):  # else a job may find what is not here
+        if model.folder and computes_here():
             check_runs(model.folder, engine, adapter)
             start(model.folder, engine, 0, is_trial=True)
     except EvenhandError as error:
@@ -149,15 +149,19 @@ def engine_check(engine: LocalEngine, verdict: str, model: FoundModel, adapter: 
 
 def answer_checks(config: InferenceConfig, model: FoundModel, prompt: Prompt) -> Iterator[Check]:
     """How likely the answers to one prompt are together, by a model that is small enough to be asked here."""
-    if model.folder and model.size and model.size.weight_bytes("float32") <= ASKED_GIB * GIB:
+    if computes_here() and model.folder and model.size and model.size.weight_bytes("float32") <= ASKED_GIB * GIB:
         from inference.transformers_engine import TransformersEngine  # and torch, which a light install lacks
 
         since, plain = time.monotonic(), TransformersConfig(kind="transformers")
-        with TransformersEngine(config.model_copy(update={"engine": plain}), [prompt]) as engine:
-            (reply,) = engine.generate([prompt])
-        seconds = time.monotonic() - since
-        says = f"together {answer_probability(reply):.2g} likely behind one prompt, asked in {seconds:.0f} s"
-        yield ok("answers", " ".join([says, *answer_doubts([reply], config.verdict)]))
+        try:
+            with TransformersEngine(config.model_copy(update={"engine": plain}), [prompt]) as engine:
+                (reply,) = engine.generate([prompt])
+        except ModelError as error:
+            yield wrong("answers", str(error))
+        else:
+            seconds = time.monotonic() - since
+            says = f"together {answer_probability(reply):.2g} likely behind one prompt, asked in {seconds:.0f} s."
+            yield ok("answers", " ".join([says, *answer_doubts([reply], config.verdict)]))
 
 
 def dtype_of(engine: LocalEngine) -> str:

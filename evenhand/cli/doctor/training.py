@@ -5,13 +5,12 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.cli.doctor.checks import Check, ok, wrong
 from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
 from evenhand.cli.doctor.machine import room_check
-from evenhand.cli.doctor.model import find_model
+from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.cli.doctor.model_size import ITEM_BYTES, ModelSize
 from evenhand.device import means_cpu
 from evenhand.errors import EvenhandError
@@ -41,7 +40,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     states = N_STATES * size.n_lora(lora.r, lora.target_modules) * ITEM_BYTES[lora.dtype] if size else 0
     room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1 + bool(config.dev)))
     data, data_check = loaded(config)
-    checks = [room, data_check, *model.checks, *refusals(config, model.folder)]
+    checks = [room, data_check, *model.checks, *refusals(config, model)]
     count, device = None, device_for(computing_dtype(config), named_gpu)
     if model.folder is not None and model.tokenizer is not None:
         try:
@@ -61,14 +60,14 @@ def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     return checks
 
 
-def refusals(config: AnyRun, folder: Path | None) -> Iterator[Check]:
-    """What `evenhand train` refuses, also of a model that is here whole."""
-    path = folder_of(config)
+def refusals(config: AnyRun, model: FoundModel) -> Iterator[Check]:
+    """What `evenhand train` refuses, also of a model that is here and sound."""
+    path, folder = folder_of(config), model.folder
     checks: dict[str, Callable[[], object]] = {
         "run": lambda: check_not_diverged(path),
         "trackers": lambda: prepare_trackers(config, path),
     }
-    if folder is not None:
+    if folder and all(check.state != "wrong" for check in model.checks):
         checks["adapter"] = lambda: lora_config(config.lora, skeleton(folder, None))
         if config.quantisation.kind == "nf4":
             checks["quantisation"] = lambda: check_not_merged_on_nf4(folder)

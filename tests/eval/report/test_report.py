@@ -1,10 +1,8 @@
 """The report: what stands on its page, what is warned of, left out, or withheld; and that it needs nothing else."""
 
 import csv
-import gzip
 import json
 import re
-from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,20 +19,9 @@ from studies.dialdefer.records import Condition
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_runs import aio_items, lean, made_items, make_run, say
 from tests.made.narrator_runs import fair, made_conversations, make_narrator_run
-from tests.made.report_html import Page, drawing
+from tests.made.report_html import Page, drawing, packed_text, unpacked
 from tests.made.report_runs import POCKET, bends, is_fair, leans, pocket_run
 from tests.made.scorecard_runs import number
-
-
-def packed_text(script):
-    """The JSON in a script of the browser of items."""
-    (packed,) = re.findall(r'^got\("\w+", "([^"]*)"\);$', script.read_text())
-    return gzip.decompress(b64decode(packed))
-
-
-def unpacked(script):
-    return json.loads(packed_text(script))
-
 
 LOST = {"text": "", "finish_reason": "error: 500"}
 
@@ -205,7 +192,9 @@ def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_a
     runs = [pocket_run(tmp_path, bends), pocket_run(tmp_path, lambda p: say(2), **after)]
     runs += [make_narrator_run(tmp_path, fair, asked, n=3, **keys) for keys in ({"name": "a"}, {**after, "name": "b"})]
     html = report(*runs)
-    assert re.search(r"<strong>Cannot tell:</strong> sft .* Change from model: -41\.7 pp", html)
+    change, verdict = (html.index(words) for words in ("sft against model: DDS", "<strong>Cannot tell:</strong> sft "))
+    assert change < verdict
+    assert re.search(r"DDS \S+ → \S+ pp \(change -41\.7 ", html)
     assert [run.name for run in runs if run.name not in html] == []
     for file in ("scores", "compare"):
         rows = json.loads((tmp_path / "out" / f"{file}.json").read_text())

@@ -47,7 +47,7 @@ def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(tmp_path, c
     # Thresholds 0.3 and 0.9 above the middle let 3 and 9 more items over the line, for true and for false claims.
     assert ": good, 15.0 (-30.0 [" in text
     assert "Next: same, 45.0 (+30.0 [" in text
-    assert "Not ranked: worse (accuracy -" in text
+    assert "Not ranked: worse (accuracy changes by -" in text
     assert "; yes (yes saturated)." in text
 
 
@@ -117,7 +117,10 @@ def test_an_arm_that_may_have_lost_more_than_the_margin_is_not_ranked(tmp_path, 
     rows = scored(base, *(f"{arm}={path}" for arm, path in named))
     text = printed(capsys)
     assert rows["mute"]["not_ranked"] == "12% of its replies in c2_incorrect are unparsed"
-    for why in ("dull (accuracy +0.5, perhaps -4.0)", "noisy (accuracy -9.7, perhaps -26.4)"):
+    for why in (
+        "dull (accuracy changes by +0.5, and -4.0 cannot be",
+        "noisy (accuracy changes by -9.7, and -26.4 cannot",
+    ):
         assert why in text
     assert re.search(r"Recommendation: strict. .* strict, 5.0 \(.*\); accuracy 86.2 \(\+13.8 \[.*\]\)\.", text)
     assert "above 50%, that of guessing: guess 50.0%" in text
@@ -148,7 +151,7 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(tmp_pa
         ]
     }
     scored(run(tmp_path, "wider", arms["before"], HUNDRED, **wider), named[1])
-    assert "Not ranked: blind (accuracy over orders and prompt variants -12.0, perhaps -" in printed(capsys)
+    assert "Not ranked: blind (accuracy over orders and prompt variants changes by -12.0, and -" in printed(capsys)
     rows = scored(base.partition("=")[2], *named, "--margin", 10)
     assert [rows[name]["not_ranked"] for name in ("mute", "number")] == [
         "25% of its replies in c2_incorrect, no_first are unparsed",
@@ -158,7 +161,7 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(tmp_pa
     text = printed(capsys)
     assert "Recommendation: good. Lowest |d| of the arms that keep accuracy over orders and prompt variants" in text
     assert ": good, 35.0 (" in text
-    assert "Not ranked: blind (accuracy over orders and prompt variants -12.0, perhaps -" in text
+    assert "Not ranked: blind (accuracy over orders and prompt variants changes by -12.0, and -" in text
 
 
 def test_the_card_is_a_page_and_the_terminal_says_what_to_take(tmp_path, capsys):
@@ -166,8 +169,9 @@ def test_the_card_is_a_page_and_the_terminal_says_what_to_take(tmp_path, capsys)
     out = tmp_path / "card"
     main([*map(str, (base, *arms)), "--draws", "100", "--margin", "50", "--out", str(out)])
     lines = capsys.readouterr().out.splitlines()
-    assert (lines[0].startswith("Best without training: threshold, own-C1 |DDS| "), len(lines) < 20) == (True, True)
-    assert "Recommendation: threshold. " in " ".join(lines)  # training does not add to it
+    assert (lines[0].startswith("Best without training: threshold, own-C1 |DDS| "), len(lines) < 27) == (True, True)
+    text = " ".join(" ".join(lines).split())  # training does not add to it
+    assert f"Recommendation: threshold (`evenhand calibrate FITTED {base}` fits it on FITTED, a run of other" in text
     html = (out / "scorecard.html").read_text()
     answer = "<strong>Best without training:</strong> threshold,"
     assert (Page(html).n_mute, html.count("<figure>"), answer in html) == (0, 2, True)

@@ -1,6 +1,7 @@
 """`evenhand demo --recorded`: no model runs, and a judge is seen to bend and to be straightened."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -21,4 +22,10 @@ def test_the_recorded_demo_ends_in_a_finding_without_a_model(tmp_path, monkeypat
     shift = next(c for c in changes if c["measure"] == "shift" and c["framing"] == "expert" and c["group"] == "(all)")
     assert (shift["before"], shift["after"]) == (-46.875, 2.5)
     assert {name for name in sys.modules if name in ("torch", "transformers", "vllm")} == loaded
-    assert "Recommendation: trained" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Recommendation: trained" in printed
+    finding = printed.splitlines()[-1]
+    assert re.findall(r"\d+ (?:of|points|%)", finding) == [
+        *("47 of", "35 points", "69 %", "0 points", "93 %"),
+        *("6 points", "80 %"),
+    ]

@@ -10,7 +10,7 @@ import pytest
 from evenhand.cli.command import VERBS
 from evenhand.cli.init import STARTER, main
 from evenhand.config import config_tree
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, DataError
 from evenhand.files import shipped_yaml
 from inference.config import parse_sampling_config
 from tests.made.made_verdicts import write
@@ -89,6 +89,39 @@ def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_item
     text = PROPOSED[name].get("shows") or (items[0][asked.pop()] if asked else items[0]["input"])
     text = text["stem"] if isinstance(text, dict) else text
     assert text in prompts[0][0].messages[-1].content
-    assert items[0].get("explanation", "run is") not in prompts[0][0].messages[-1].content
+    hidden = [items[0].get("explanation", "run is"), *PROPOSED[name].get("hides", [])]
+    assert [text for text in hidden if any(text in prompt.messages[-1].content for prompt in prompts[0])] == []
     with pytest.raises(ConfigError, match="new: is there already"):
         main(["new", "--items", name])
+
+
+UNCLEAR = shipped_yaml(Path(__file__).with_name("unclear.yaml"))
+
+
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_where_columns_do_not_say_what_is_right_nothing_is_guessed_and_the_user_names_them(tmp_path, monkeypatch, name):
+    columns = UNCLEAR[name]["columns"]
+    cells = {
+        key: [cell.format(i) for i in range(6)] if isinstance(cell, str) else cell for key, cell in columns.items()
+    }
+    write(tmp_path / name, [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=f"it cannot be told .* Its columns: {', '.join(columns)}"):
+        main(["new", "--items", name])
+    with pytest.raises(ConfigError, match=f"--wrong x: {name} has no such column"):
+        main(["new", "--items", name, "--wrong", "x"])
+    assert not (tmp_path / "new").exists()
+    if roles := UNCLEAR[name].get("roles"):
+        main(["new", "--items", name, *roles])
+        config = parse_sampling_config(config_tree(["new/study.yaml"]), "study.yaml")
+        first = config.study.units(config.verdict).units[0].next_prompts({})[0]
+        assert UNCLEAR[name]["shows"] in first.messages[-1].content
+        assert first.factors.label is not None
+
+
+def test_a_study_whose_items_cannot_be_asked_is_written_and_is_an_error(tmp_path, monkeypatch):
+    write(tmp_path / "items.csv", [{"question": f"Why {i}?", "response_a": "x", "response_b": "x"} for i in range(6)])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="6 of 6 items cannot be asked"):
+        main(["new", "--items", "items.csv"])
+    assert (tmp_path / "new" / "study.yaml").exists()

@@ -31,11 +31,12 @@ def test_the_starter_is_planned_from_its_own_run(folder, capsys, monkeypatch):
     run = capsys.readouterr().out.splitlines()[-1]
     rows, printed = planned(capsys, "--run", run)
     items, power, prompts, tokens = (int(cell.replace(",", "")) for cell in rows["15", "16"])
-    assert power >= 75
+    assert power >= 80
     assert items % 2 == 0  # twins count as one unit
     assert prompts == items * 4 * (1 + 4 + 16)  # claims × orders, framings with the baseline, placebos
     assert 60 < tokens / prompts < 120
-    assert rows["5", "1"][0] == "–"
+    assert {placebos for true, placebos in rows if true == "5"} == set()
+    assert "5 points with 1 placebo (" in " ".join(printed.split())
     assert "SD of a unit's shift 16" in printed
 
 

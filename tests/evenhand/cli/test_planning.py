@@ -32,7 +32,7 @@ def test_a_judge_that_nothing_moves_is_seldom_told_yes():
 def test_the_fewest_units_reach_the_power_and_a_third_fewer_do_not():
     n_units, reached = units_needed(SPREAD, 10, 8)
     assert n_units is not None
-    assert reached == pytest.approx(0.8, abs=0.05)
+    assert 0.8 <= reached < 0.85
     assert power(SPREAD, 10, 2 * n_units // 3, 8, 1000) < 0.8
 
 

@@ -8,15 +8,18 @@ import pytest
 
 from eval.__main__ import compare_main, score_main
 from eval.estimates.resampling import holm
-from eval.results import read_run
+from eval.options import Options
+from eval.results import read_run, results_of_runs
 from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.config import read_yaml
+from evenhand.files import write_jsonl
 from evenhand.item_files import ItemSource
-from studies.framing.evaluation import asked_by, item_texts, most_common
+from studies.framing.evaluation import asked_by, item_texts, most_common, write_items
 from studies.framing.measures import ALL, flips
 from tests.made.framing_runs import claims, planted, run_of, study
 from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
+from tests.made.report_html import unpacked
 
 AGAIN = "are you sure?"
 
@@ -39,6 +42,25 @@ def before_after(tmp_path, monkeypatch):
         keys = {"name": name, "model": {"name": "scripted", "label": name}}
         runs.append(run_of(tmp_path, section, answer, monkeypatch, **keys))
     return runs
+
+
+def test_the_browser_has_every_prompt_also_of_a_server_that_rendered_it_unseen(before_after, tmp_path):
+    runs = {path.name: read_run("framing", path) for path in before_after}
+    rows = [*asked_by(runs)]
+    assert {row.condition for row in rows if not row.prompt} == set()
+    assert {row.prompt.count("assistant: 1\n\nuser: ") for row in rows if row.condition == AGAIN} == {0, 1}
+    page, *_ = write_items(results_of_runs("framing", before_after, Options()), tmp_path / "out")
+    items = unpacked(page.parent / "items" / "0.js")
+    assert all("user: " in reply["prompt"] for replies in items for reply in replies)
+
+
+def test_the_list_of_items_shows_what_prompts_ask_and_no_date(tmp_path, monkeypatch):
+    row = {"when": "Sat Nov 28 09:22:23 UTC 2026", "note": "spring"}
+    write_jsonl(tmp_path / "mine.jsonl", [{**row, "question": f"Is {i} even?"} for i in range(3)])
+    keys = {"cases": {"": {"claim": "{{ when }}: {{ question }}"}}, "columns": {}}
+    path = run_of(tmp_path, study(tmp_path / "mine.jsonl", **keys), planted(1), monkeypatch)
+    texts = item_texts(read_run("framing", path))
+    assert [*texts["mine", "mine-2"]] == ["question", "note", "when"]
 
 
 def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(before_after, tmp_path, capsys):
@@ -86,13 +108,14 @@ def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(tmp_path,
     assert "have a median probability of 0.00" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize("rendered", [lambda prompt: {"rendered": prompt.messages[0].content}, lambda _: {}])
 def test_the_browser_holds_each_reply_against_its_baseline_and_has_no_text_of_other_peoples_datasets(
-    tmp_path, monkeypatch
+    rendered, tmp_path, monkeypatch
 ):
     judge = planted(1, defers=0.5)
 
     def answer(prompt):
-        return {"text": judge(prompt), "finish_reason": "stop", "rendered": prompt.messages[0].content}
+        return {"text": judge(prompt), "finish_reason": "stop", **rendered(prompt)}
 
     framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}  # the baseline last
     path = run_of(tmp_path, study(claims(tmp_path / "mine.jsonl", 6), framings=framings), answer, monkeypatch)

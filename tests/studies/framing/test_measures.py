@@ -386,9 +386,9 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
         "place": "names the answer shown first in statement",
     }
     said = " ".join(capsys.readouterr().out.split())
-    assert "Recommendation: good. Lowest root mean square shift of the arms that keep accept %: statement" in said
+    assert "Recommendation: good. Lowest root mean square shift of the arms that keep answers accept %: " in said
     assert "; what it gets right is not known." in said
-    assert "keen (accept %: statement +" in said
+    assert "keen (answers accept %: statement changes by +" in said
 
 
 def test_a_judge_that_caves_both_ways_is_not_said_to_be_unmoved(results_of):

@@ -7,8 +7,11 @@ import pandas as pd
 import pytest
 
 from eval.__main__ import score_main
+from eval.options import verb_options
+from eval.results import results_of_files
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml, write_jsonl
+from studies.framing.evaluation import framings_table
 from studies.framing.options import FramingOptions
 from studies.framing.verdict_files import load_answers
 from tests.made.made_verdicts import write
@@ -66,6 +69,25 @@ def test_the_baseline_is_the_one_that_is_named_and_else_the_first_rows(tmp_path)
     placebos = write(tmp_path / "w.jsonl", [{**row, "framing": "placebo 1"} for row in asked("yes|no", "no", "no")])
     with pytest.raises(DataError, match="a placebo cannot be the baseline"):
         load_answers([placebos, path], FramingOptions(baseline="placebo 1"))
+
+
+@pytest.mark.parametrize(("second", "n_doubts"), [("yes", 1), ("no", 0)])
+def test_a_file_in_which_one_answer_is_always_right_is_doubted(second, n_doubts, tmp_path):
+    rows = [{**row, "label": ("yes", second)[i // 2]} for i, row in enumerate(asked("yes|no", *["yes"] * 4))]
+    (run,) = load_answers([write(tmp_path / "v.csv", rows)])[0].values()
+    assert sum("'yes' is right everywhere" in doubt for doubt in run.doubts) == n_doubts
+
+
+@pytest.mark.parametrize("name", ["right", "Correct", "accuracy", "consistent", "yes"])
+def test_what_is_right_stands_in_a_column_of_its_own_whatever_the_first_answer_is_called(name, tmp_path):
+    given = [name, "other", name, name, "other", "other"]
+    rows = [{**row, "label": "other"} for row in asked(f"{name}|other", *given)]
+    path = write(tmp_path / "v.csv", rows)
+    words = [str(path), "--out", str(tmp_path / "out"), "--draws", "100"]
+    table = framings_table(results_of_files(verb_options("score", words)))
+    columns = {head: [row[i] for row in table.rows] for i, head in enumerate(table.columns)}
+    assert columns[f"answers {name} %"] == pytest.approx([200 / 3, 100 / 3])
+    assert columns["right %"] == pytest.approx([100 / 3, 200 / 3])
 
 
 def test_ids_are_one_however_pandas_writes_them_and_one_row_of_a_prompt_is_enough_for_label_and_cluster(tmp_path):
