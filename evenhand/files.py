@@ -133,7 +133,8 @@ def write_new(path: Path, text: str) -> bool:
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """One JSON object a line, written whole."""
-    write_whole(path, (json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+    encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps makes one for each record
+    write_whole(path, (encode(record) + "\n" for record in records))
 
 
 def write_json(path: Path, content: object) -> None:

@@ -146,10 +146,12 @@ def plain(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
+CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))  # json.dumps makes one a call
+
+
 def digest(content: object, n_hex: int = 64) -> str:
     """The first n_hex hex digits of the SHA-256 of the content's canonical JSON."""
-    canonical = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:n_hex]
+    return hashlib.sha256(CANONICAL.encode(content).encode()).hexdigest()[:n_hex]
 
 
 def normalised(text: str) -> str:

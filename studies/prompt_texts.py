@@ -1,6 +1,7 @@
 """What the prompts of a finished run say, for its browser of items."""
 
 from collections.abc import Sequence, Set
+from contextlib import suppress
 
 from eval.runs import FinishedRun
 from evenhand.completions import rendered_prompts
@@ -17,17 +18,13 @@ def prompt_texts(run: FinishedRun, hashes: Set[str]) -> dict[str, str]:
     texts = rendered_prompts(run.path, hashes)
     if hashes <= texts.keys():
         return texts
-    try:
+    with suppress(EvenhandError):  # the data are gone, or others
         for unit in parse_sampling_config(dict(run.config), str(run.path)).units().units:
             replies = dict[str, Sequence[Completion]]()
-            while prompts := unit.next_prompts(replies):
+            while replies.keys() <= run.replies.keys() and (prompts := unit.next_prompts(replies)):
                 for prompt in prompts:
                     if prompt.prompt_hash in hashes:
                         chat = (f"{message.role}: {message.content}" for message in prompt.messages)
                         texts.setdefault(prompt.prompt_hash, "\n\n".join(chat))
-                if any(prompt.prompt_hash not in run.replies for prompt in prompts):
-                    break
-                replies |= {prompt.prompt_hash: run.replies[prompt.prompt_hash] for prompt in prompts}
-    except EvenhandError:  # the data are gone, or others
-        return texts
+                replies |= {prompt.prompt_hash: run.replies.get(prompt.prompt_hash, ()) for prompt in prompts}
     return texts

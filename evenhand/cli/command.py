@@ -33,12 +33,10 @@ def usage() -> str:
 def main() -> None:
     """The console command."""
     verb, *arguments = sys.argv[1:] or [""]
-    if verb in ("", "-h", "--help", "help"):
-        code = run_main(lambda _: print(usage(), flush=True), arguments)  # whose reader may be `head`
+    if verb in ("", "-h", "--help", "help", "--version"):
+        text = f"evenhand {version('evenhand')}" if verb == "--version" else usage()
+        code = run_main(lambda _: print(text, flush=True), arguments)  # whose reader may be `head`
         sys.exit(code if verb else 2)
-    if verb == "--version":
-        print(f"evenhand {version('evenhand')}")
-        sys.exit(0)
     if verb not in VERBS:
         from evenhand.config import did_you_mean  # loads pydantic, which `evenhand --help` does without
 

@@ -53,10 +53,10 @@ def main(argv: Sequence[str]) -> None:
         parser.add_argument(f"--{role}", action="append", default=[], metavar="COLUMN", help=f"of --items: {purpose}")
     parser.add_argument("--slurm", action="store_true", help="also the job scripts, and all configs that come along")
     options = parser.parse_args(argv)
-    if not (options.folder or options.items):
+    named = {role: getattr(options, role) for role in NAMES["named"]}
+    if not options.items and (any(named.values()) or not options.folder):
         parser.error("name a folder, or --items FILE")
     folder = options.folder or Path(re.sub(r"\W+", "-", options.items.name.partition(".")[0]) + "-study")
-    named = {role: getattr(options, role) for role in NAMES["named"]}
     text = proposal(options.items, options.at, folder, named) if options.items else ""
     files: list[Path] = [] if text else sorted(STARTER.iterdir())
     files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
@@ -111,9 +111,9 @@ def proposal(file: Path, at: str, folder: Path, named: Mapping[str, list[str]]) 
     pair = roles["response"]
     label = {"choices": roles["key"], "claims": []}.get(kind, roles["label"])[:1]
     used = {*roles["id"], *label, *(name for role in NAMES["kinds"][kind] for name in roles[role])}
-    said = values_in(columns[label[0]]) if label else {}
-    is_claim = kind == "question" and roles["question"][-1] in roles["claim"] and {*said} <= TRUTHS.keys()
-    readings = sayings(said, pair) if kind == "pair" else {said[v]: TRUTHS[v] for v in sorted(said) if is_claim}
+    spelt = values_in(columns[label[0]]) if label else {}
+    is_claim = kind == "question" and roles["question"][-1] in roles["claim"] and {*spelt} <= TRUTHS.keys()
+    readings = sayings(spelt, pair) if kind == "pair" else {spelt[v]: TRUTHS[v] for v in sorted(spelt) if is_claim}
     label = label or ["{{ 'chosen' }}"] * (pair[:1] == ["chosen"])
     return TEMPLATES.get_template(f"{kind}.yaml").render(
         roles,
@@ -121,12 +121,11 @@ def proposal(file: Path, at: str, folder: Path, named: Mapping[str, list[str]]) 
         name=re.sub(r"[^\w.]+", "-", file.name.partition(".")[0], flags=re.ASCII) or "study",
         source={"file": os.path.relpath(file, folder)} | ({"at": at} if at else {}),
         columns={key: names[0] for key, names in (("id", roles["id"]), ("label", label)) if names},
-        asked=asked(roles["question"]),
         unused=[name for name in columns if name not in used],
         text_of={name: first_of(name, columns) for name in roles["right"] + roles["wrong"]},
-        is_from_1=set() < {*said} <= {*"123456789"},
+        is_from_1=set() < {*spelt} <= {*"123456789"},
         readings=readings,
-        answers={value: value for value in (["yes", "no"] if is_claim else sorted(said.values()))},
+        answers={value: value for value in (["yes", "no"] if is_claim else sorted(spelt.values()))},
     )
 
 
@@ -145,24 +144,25 @@ def roles_in(columns: Values, named: Mapping[str, list[str]], conversations: set
         roles["response"] = pair_in({name: unnamed[name] for name in unnamed if name not in roles["option"]})
         roles["wrong"] = [name for name in roles["wrong"] if name not in is_true][:1]
     options, pair = roles["option"], roles["response"]
-    others = [name for name in columns if name not in options + pair + roles["wrong"]]
-    telling = keys_in(columns, options, others)
+    candidates = [name for name in columns if name not in options + pair + roles["wrong"]]
+    telling = keys_in(columns, options, candidates)
     texts_alone = [name for name in telling if is_plain(columns[name]) and re.search(r"[^\W\d]{2}", str(columns[name]))]
     keys = [name for name in roles["labels"] + texts_alone * (not named["right"]) if name in telling]
     roles["key"] = (named["right"] if named["option"] else keys)[:1]
     labels = {name: values_in(columns[name]) for name in roles["labels"] if not options}
     if pair:
-        roles["label"] = [name for name, said in labels.items() if sayings(said, pair) is not None]
+        roles["label"] = [name for name, spelt in labels.items() if sayings(spelt, pair) is not None]
     else:  # letters name options, which are not here
-        few = {name: said for name, said in labels.items() if 1 < len(said) <= min(FEW, len(columns[name]) - 1)}
-        roles["label"] = [name for name, said in few.items() if named["right"] or not {*said} <= {*LETTERS}]
-    roles["id"] = [name for name in others if name not in roles["labels"] and is_id(name, columns[name])][:1]
+        few = {name: spelt for name, spelt in labels.items() if 1 < len(spelt) <= min(FEW, len(columns[name]) - 1)}
+        roles["label"] = [name for name, spelt in few.items() if named["right"] or not {*spelt} <= {*LETTERS}]
+    roles["id"] = [name for name in candidates if name not in roles["labels"] and is_id(name, columns[name])][:1]
     hidden = {*roles["labels"], *roles["right"], *roles["id"], *roles["aside"], *telling}
-    prose = [name for name in others if name not in hidden | conversations and is_prose(columns[name])]
-    last = [name for name in roles["question"] if name in others and name not in hidden and is_plain(columns[name])][:1]
+    visible = [name for name in candidates if name not in hidden and is_plain(columns[name])]
+    prose = [name for name in visible if name not in conversations and is_prose(columns[name])]
+    last = [name for name in roles["question"] if name in visible][:1]
     texts = [name for name in prose if name in roles["question"] + roles["context"] and name not in last] + last
     roles["claim"] = [name for name in roles["claim"] if name not in is_true][:1]
-    if roles["label"] and roles["label"][0] in is_true and not pair:  # of an answer beside the question
+    if roles["label"] and roles["label"][0] in is_true and not pair + roles["wrong"]:  # of an answer beside it
         texts = [name for name in texts if name not in roles["claim"]] + roles["claim"]
     in_pair = [f"{name}.0.content" for name in pair[:1] if name in conversations]
     roles["question"] = named["question"] or texts or prose * (len(prose) == 1) or in_pair
@@ -202,7 +202,7 @@ def keys_in(columns: Values, options: Sequence[str], names: Sequence[str]) -> li
     for name in names if options else ():
         cells = [(cell, {*row, *symbols}) for cell, row in zip(columns[name], by_row, strict=True) if cell is not None]
         # "A, C" names two options: an item that cannot be asked, of a key all the same
-        n_naming = sum({*leaves(cell)} <= said or {*re.split("[,; ]+", bare(cell))} <= said for cell, said in cells)
+        n_naming = sum({*leaves(cell)} <= spelt or {*re.split("[,; ]+", bare(cell))} <= spelt for cell, spelt in cells)
         keys += [name] if n_naming > MOST * len(cells) else []
     return keys
 
@@ -216,9 +216,11 @@ def leaves(value: Any) -> list[str]:
     """The texts and numbers in a value, its lists and objects, as `bare` writes them."""
     value = unpacked_cell(value)
     parts = [*value.values()] if isinstance(value, dict) else value
-    if isinstance(parts, list):
-        return [leaf for part in parts for leaf in leaves(part)]
-    return [] if parts is None else [bare(parts)]
+    return (
+        [leaf for part in parts for leaf in leaves(part)]
+        if isinstance(parts, list)
+        else [bare(parts)] * (parts is not None)
+    )
 
 
 def pair_in(columns: Values) -> list[str]:
@@ -232,29 +234,24 @@ def pair_in(columns: Values) -> list[str]:
     return next(iter(called_so + long), [])
 
 
-def sayings(said: Mapping[str, str], pair: Sequence[str]) -> dict[str, str] | None:
+def sayings(spelt: Mapping[str, str], pair: Sequence[str]) -> dict[str, str] | None:
     """What a label says of a pair → the column that it means; {} where it names the columns, None where it is no label
     of theirs."""
-    said = {value: said[value] for value in sorted(said) if "tie" not in value}
-    if {*said.values()} <= {*pair}:
+    spelt = {value: spelt[value] for value in sorted(spelt) if "tie" not in value}
+    if {*spelt.values()} <= {*pair}:
         return {}
-    is_told = [*said] == ["a>b", "b>a"] or [value[-1:] for value in said] == [name[-1:].lower() for name in pair]
-    return dict(zip(said.values(), pair, strict=True)) if is_told else None
-
-
-def asked(texts: Sequence[str]) -> str:
-    """The columns that a proposal asks about, each under its name where there are several."""
-    heads = [f"{name}: " if texts[1:] and re.fullmatch(r"[\w .-]+", name) else "" for name in texts]
-    return "\n\n    ".join(f"{head}{slot(name)}" for head, name in zip(heads, texts, strict=True))
+    is_told = [*spelt] == ["a>b", "b>a"] or [value[-1:] for value in spelt] == [name[-1:].lower() for name in pair]
+    return dict(zip(spelt.values(), pair, strict=True)) if is_told else None
 
 
 def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Each column's cells; of one that holds objects those one level down, as ARC's question.stem."""
-    columns = {name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row}
+    columns: dict[str, list[Any]] = {
+        name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row
+    }
     for name, cells in [*columns.items()]:
-        objects = [cell for cell in cells if isinstance(cell, dict) and not is_list_of_texts(cell)]
-        if len(objects) == len(cells):
-            columns |= {f"{name}.{key}": [cell.get(key) for cell in objects] for key in objects[0]}
+        if all(isinstance(cell, dict) and not is_list_of_texts(cell) for cell in cells):
+            columns |= {f"{name}.{key}": [cell.get(key) for cell in cells] for key in cells[0]}
             del columns[name]
     return columns
 
@@ -264,12 +261,10 @@ def options_in(columns: Values) -> list[str]:
     lists = [name for name, values in columns.items() if all(is_list_of_texts(value) for value in values)]
     stems = dict[str, list[str]]()
     for name in filter(lambda name: is_plain(columns[name]), columns):
-        if match := re.fullmatch(r"([^.]*?)[ _(-]*([0-9]|[A-J]|[a-j])[).]?", name):
+        match = re.fullmatch(r"([^.]*?)[ _(-]*([0-9]|[A-J]|[a-j])[).]?", name)
+        if match and (plain_name(match[1]) in NAMES["options"] or re.search(r"[^\W\d]", str(columns[name][0]))):
             stems.setdefault(plain_name(match[1]), []).append(name)
-    are_texts = [
-        stem for stem, names in stems.items() if names[2:] and re.search(r"[^\W\d]", str(columns[names[0]][0]))
-    ]
-    numbered = [names for stem, names in stems.items() if stem in are_texts or (names[1:] and stem in NAMES["options"])]
+    numbered = [names for stem, names in stems.items() if names[2 - (stem in NAMES["options"]) :]]
     return next(iter([*([name] for name in lists if "." not in name), *numbered, *([name] for name in lists)]), [])
 
 
@@ -280,9 +275,8 @@ def is_plain(values: Sequence[Any]) -> bool:
 
 def is_id(name: str, values: Sequence[Any]) -> bool:
     """Whether a column names its rows: called so, and no value twice or absent."""
-    return re.search(r"(^|_)(u?id|idx|index|key|nr|no)$|[a-z]Id$", name, re.I) is not None and (
-        is_plain(values) and None not in values and len({str(value) for value in values}) == len(values)
-    )
+    is_called_so = re.search(r"(^|_)(u?id|idx|index|key|nr|no)$|[a-z]Id$", name, re.I) is not None
+    return is_called_so and is_plain(values) and None not in values and len({*map(str, values)}) == len(values)
 
 
 def is_list_of_texts(value: Any) -> bool:

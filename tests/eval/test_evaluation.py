@@ -3,11 +3,14 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from eval.estimates.estimate import Measure, added_up
 from eval.evaluation import Block, CardFigure, Evaluation, from_blocks, observed_changes, observed_scores
 from eval.options import Options
+from eval.report.tables import TableSpec
+from eval.results import by_change
 from evenhand.errors import DataError
 
 SHARE = Measure(name="share", unit="%", statistic=lambda means: 100 * means[..., 0])
@@ -46,6 +49,12 @@ def test_a_change_is_of_a_figure_where_all_its_values_agree():
     where = {"kind": "a", "measure": "share", "dataset": "one"}
     assert CardFigure(name="f", words="f", where=where).among([change]) is change
     assert not any(CardFigure(name="f", words="f", where={**where, key: "other"}).among([change]) for key in where)
+
+
+def test_changes_stand_by_size_the_significant_ones_first():
+    frame = pd.DataFrame({"change": [1.0, -9.0, 50.0, -3.0], "direction": [1, None, 0, -1]})
+    assert [*by_change(TableSpec(name="a", title="", frame=frame, columns={})).frame["change"]] == [-3, 1, 50, -9]
+    assert by_change(TableSpec(name="a", title="", frame=frame[["change"]], columns={})).frame.equals(frame[["change"]])
 
 
 def test_a_study_without_figures_has_no_part_of_a_scorecard():

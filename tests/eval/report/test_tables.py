@@ -15,6 +15,7 @@ from eval.report.tables import (
     console,
     csv_cell,
     latex,
+    legend,
     markdown,
     page_lines,
     printed,
@@ -38,6 +39,12 @@ def read(text):
 
 
 SMALL = made(("bench_avg", -8.84159, 0.00002), ("aio", None, 0.5), note="5% & more")
+
+
+def test_a_legend_has_the_terms_that_stand_in_the_texts():
+    meanings = ["net: less the placebos'.", "pull: of the place.", "placebo: a rewording."]
+    assert legend(["(net -3.0)", "2 placebos, network"], meanings) == f"{meanings[0]} {meanings[2]}"
+    assert legend(["network"], meanings) == ""
 
 
 def test_a_small_table_in_five_languages():

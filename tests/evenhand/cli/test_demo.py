@@ -23,6 +23,7 @@ def test_the_recorded_demo_ends_in_a_finding_without_a_model(tmp_path, monkeypat
     assert (shift["before"], shift["after"]) == (-46.875, 2.5)
     assert {name for name in sys.modules if name in ("torch", "transformers", "vllm")} == loaded
     printed = capsys.readouterr().out
+    assert "trained against knowing-judge: shifts nearer to 0 (expert -46.9 → +2.5, majority -38.1" in printed
     assert "Recommendation: trained" in printed
     finding = printed.splitlines()[-1]
     assert re.findall(r"\d+ (?:of|points|%)", finding) == [

@@ -15,8 +15,8 @@ from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
 from evenhand.item_files import ItemSource
 from studies.framing.evaluation import asked_by, item_texts, most_common, write_items
-from studies.framing.measures import ALL, flips
-from tests.made.framing_runs import claims, planted, run_of, study
+from studies.framing.measures import ALL
+from tests.made.framing_runs import claims, flips, planted, run_of, study
 from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
 from tests.made.report_html import unpacked
@@ -75,6 +75,7 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(befor
     assert len(shifts) == 10
     assert (tmp_path / "compared" / "framing" / "items.html").exists()
     printed = capsys.readouterr().out
+    assert printed.startswith("after against before: ")
     assert "differs in" not in printed
     on_card = json.loads((tmp_path / "card" / "scorecard_changes.json").read_text())
     (expert,) = (r for r in on_card if (r["measure"], r["framing"], r["group"]) == ("shift", "expert", ALL))
