@@ -28,7 +28,7 @@ from evenhand.records import plain
 from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO, SWAPPED
 from studies.framing.grids import FramedRun
-from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, first_grid, flips
+from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, first_grid
 from studies.framing.options import FramingOptions
 from studies.framing.replies import TIE
 from studies.framing.section import FramingSection
@@ -38,7 +38,6 @@ from studies.prompt_texts import prompt_texts
 
 MANY_UNPARSED = 10.0  # percent of replies that name no answer, from which on figures say more about format
 SATURATED = 95.0  # percent of one answer
-MOST_FLIPS = 2_000  # listed
 MOST_SHIFTS = 6  # in one sentence
 FILE = Path(__file__).with_name("tables.yaml")
 FIELDS = ["value", "low", "high", "n_units"]
@@ -73,7 +72,7 @@ def tables_of(results: Results) -> list[TableSpec]:
     rows = [(name, *row) for name, run in results.judges.items() for row in run.readings()]
     readings = pd.DataFrame(rows, columns=["judge", "framing", "read", "share", "n"])
     tables = [framings_table(results), agreement_table(results), table_from(FILE, "groups", by_group)]
-    tables += [table_from(FILE, "readings", readings), flips_table(results)]
+    tables.append(table_from(FILE, "readings", readings))
     if not len(changes := results.changes):
         return tables
     asked = next(iter(results.judges.values())).section.framings
@@ -290,16 +289,6 @@ def p_values(results: Results) -> pd.DataFrame:
 def is_clustered(run: FramedRun) -> bool:
     """Whether some items are resampled together."""
     return any(len({*grid.clusters}) < len(grid.items) for grid in run.grids.values())
-
-
-def flips_table(results: Results) -> TableSpec:
-    """Answers that differ between the baseline and a framing, one a line."""
-    heads = ["judge", "dataset", "framing", "item", "case", "order", "before", "after"]
-    grids = [(name, *pair) for name, run in results.judges.items() for pair in run.grids.items()]
-    rows = [(name, dataset, *flip) for name, dataset, grid in grids for flip in flips(grid)]
-    frame = pd.DataFrame(rows[:MOST_FLIPS], columns=heads)
-    note = f"{len(rows):,} in all; the first {MOST_FLIPS:,} are listed." if len(rows) > MOST_FLIPS else ""
-    return table_from(FILE, "flips", frame, note=note)
 
 
 def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:

@@ -300,11 +300,3 @@ def is_claim(section: FramingSection) -> bool:
     names = [*section.answer_texts]
     labels = [case.get("label") for case in section.cases.values()]
     return len(names) == 2 and len(labels) == 2 and {*labels} == {*names}
-
-
-def flips(grid: Grid) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """(framing, item, case, order, the baseline's answer, the framing's answer) where these two differ."""
-    for at, framing in enumerate(grid.framings[1:], start=1):
-        for i, case, order in np.argwhere(grid.changed(framing) == 1):
-            pair = (grid.answers[int(grid.named[i, side, case, order])] for side in (0, at))
-            yield framing, grid.items[i], grid.cases[case], grid.orders[order], *pair

@@ -4,6 +4,8 @@ import random
 import re
 from collections.abc import Callable
 
+import numpy as np
+
 from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
 from evenhand.records import Prompt
@@ -79,3 +81,11 @@ def dialdefer_section(template, form, items, **keys):
     if texts.speakers:
         section["set"] |= dict(zip(("speaker1", "speaker2"), texts.speakers, strict=True))
     return {**section, "items": items, "answers": answers(texts.statement_answers), "framings": framings, **keys}
+
+
+def flips(grid):
+    """(framing, item, case, order, the baseline's answer, the framing's answer) where these two differ."""
+    for at, framing in enumerate(grid.framings[1:], start=1):
+        for i, case, order in np.argwhere(grid.changed(framing) == 1):
+            pair = (grid.answers[int(grid.named[i, side, case, order])] for side in (0, at))
+            yield framing, grid.items[i], grid.cases[case], grid.orders[order], *pair

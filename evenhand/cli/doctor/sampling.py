@@ -160,7 +160,7 @@ def answer_checks(config: InferenceConfig, model: FoundModel, prompt: Prompt) ->
             yield wrong("answers", str(error))
         else:
             seconds = time.monotonic() - since
-            says = f"together {answer_probability(reply):.2g} likely behind one prompt, asked in {seconds:.0f} s."
+            says = f"P = {answer_probability(reply):.2g} together, behind one prompt asked in {seconds:.0f} s."
             yield ok("answers", " ".join([says, *answer_doubts([reply], config.verdict)]))
 
 

@@ -212,7 +212,7 @@ def test_a_small_model_says_how_likely_its_answers_are(byte_judge, tmp_path):
     reply = completions_of(sample(load_sampling_config(words)))[
         (first_prompts(load_sampling_config(words))[0].prompt_hash, 0)
     ]
-    assert said.startswith(f"together {answer_probability(reply):.2g} likely behind one prompt")
+    assert said.startswith(f"P = {answer_probability(reply):.2g} together, behind one prompt")
 
 
 def test_what_vllm_refuses_of_a_config_is_wrong(byte_judge, monkeypatch):

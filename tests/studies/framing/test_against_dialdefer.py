@@ -13,8 +13,8 @@ from inference.config import parse_sampling_config
 from inference.sampling import sample
 from studies.dialdefer.flips import Side, flips_between
 from studies.framing.evaluation import EVALUATION
-from studies.framing.measures import ALL, flips
-from tests.made.framing_runs import dialdefer_section, run_of
+from studies.framing.measures import ALL
+from tests.made.framing_runs import dialdefer_section, flips, run_of
 from tests.made.made_runs import lean, say
 from tests.made.scripted_engine import AnsweringEngine, scripted
 

@@ -6,16 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eval.__main__ import compare_main, score_main, scorecard_main
+from eval.__main__ import compare_main, score_main
 from eval.estimates.resampling import holm
 from eval.options import Options
 from eval.results import read_run, results_of_runs
+from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
 from evenhand.item_files import ItemSource
 from studies.framing.evaluation import asked_by, item_texts, most_common, write_items
-from studies.framing.measures import ALL, flips
-from tests.made.framing_runs import claims, planted, run_of, study
+from studies.framing.measures import ALL
+from tests.made.framing_runs import claims, flips, planted, run_of, study
 from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
 from tests.made.report_html import unpacked

@@ -17,10 +17,10 @@ from eval.results import read_run, results_of_runs
 from evenhand.files import shipped_yaml, write_jsonl
 from studies.framing.evaluation import EVALUATION, is_clustered, p_values
 from studies.framing.grids import FIELDS, FramedRun, Grid
-from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, flips, known_mean, shift_parts
+from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, known_mean, shift_parts
 from studies.framing.section import FramingSection, FramingText
 from studies.framing.verdict_files import load_answers
-from tests.made.framing_runs import claims, planted, run_of, study
+from tests.made.framing_runs import claims, flips, planted, run_of, study
 from tests.made.scorecard_runs import scored
 
 OPTIONS = Options(n_draws=400, seed=1)
