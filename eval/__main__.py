@@ -41,10 +41,6 @@ def read_options(verb: Verb, argv: Sequence[str]) -> Options:
             with opened(source):  # or it says that there is no such file
                 pass
         raise DataError("files of verdicts need --out DIR")
-    idle = {"--side-by-side": options.side_by_side, "--allow-differences": options.allow_differences}
-    for word in (word for word, is_given in idle.items() if is_given):
-        if verb == "report" and (options.are_files or len(options.sources) == 1):
-            raise DataError(f"{word}: is about several runs, and here it would do nothing; leave it out")
     if verb == "score" and not options.are_files and options.out and len(options.sources) > 1:
         raise DataError("--out takes one run; without it each run's scores go into RUN/scores")
     if options.junit and not options.fail_if:
@@ -133,14 +129,6 @@ def report_main(argv: Sequence[str]) -> None:
         every = [each for study, paths in runs.items() for each in results_of_paths(study, paths, options)]
         out = options.out or next(iter(runs.values()))[-1] / "report"
     say_and_report(every, out)
-
-
-def scorecard_main(argv: Sequence[str]) -> None:
-    """`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
-    options = read_options("scorecard", argv)
-    from eval.scorecard.command import scorecard
-
-    scorecard(options)
 
 
 def calibrate_main(argv: Sequence[str]) -> None:

@@ -14,8 +14,8 @@ from eval.report.tables import TABLES, console, said, table_from, wrapped, write
 from eval.reruns import differing, is_rerun
 from eval.results import Results
 from eval.runs import FinishedRun
-from eval.scorecard.arms import BASE, TRAINED, arm_of
-from eval.scorecard.command import compared_rows
+from eval.scorecard.arms import BASE, arm_of
+from eval.scorecard.rows import compared_rows
 from evenhand.errors import DataError
 from evenhand.terminal import say
 
@@ -67,12 +67,10 @@ def drift_rows(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], results
     frozen, *later = runs
     shares = [flips_by_item(evaluation, frozen, run) for run in later]
     limit, card = control_limit(shares[0]) if len(shares[0]) else None, evaluation.own_card
-    names = [BASE, *(run.name for run in later)]
-    arms = [
-        arm_of(name, name, BASE if name == BASE else TRAINED, run.path, run.path)
-        for name, run in zip(names, runs, strict=True)
-    ]
-    compared = compared_rows(evaluation, arms, dict(zip(names, results.judges.values(), strict=True)), results.options)
+    base = arm_of(BASE, frozen.path, frozen.path)
+    arms = [base, *(arm_of(run.name, run.path, run.path, base) for run in later)]
+    judges = dict(zip((arm.name for arm in arms), results.judges.values(), strict=True))
+    compared = compared_rows(evaluation, arms, judges, results.options)
     figures = {figure.name: figure for figure in card.figures(compared["judges"])}
     rows = list[dict[str, Any]]()
     for number, (run, share) in enumerate(zip(later, shares, strict=True)):
@@ -84,7 +82,7 @@ def drift_rows(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], results
         of_run = compared["changes"].get(run.name, ())
         for i, ranked in enumerate((card.lowest, card.kept), start=1):
             wanted = [figures[figure] for figure in ranked if figure in figures]
-            for figure, change in [(figure, c) for figure in wanted for c in of_run if figure.is_of(c)][:1]:
+            for figure, change in [(figure, c) for figure in wanted if (c := figure.among(of_run))][:1]:
                 values = map(figure.shown, (change.before.value, change.after.value))
                 row |= dict(zip((f"before_{i}", f"after_{i}"), values, strict=True))
                 row |= {f"words_{i}": figure.words, f"p_{i}": change.p_holm, f"direction_{i}": change.direction}

@@ -84,10 +84,13 @@ class CardFigure:
     digits: int = 1
     margin: float = 10.0  # points by which it may change, where it must be held
 
-    def is_of(self, change: Change) -> bool:
-        """Whether a change is one in this figure."""
-        row = {**change.setting, "measure": change.measure, "dataset": change.dataset}
-        return all(row.get(name) == value for name, value in self.where.items())
+    def among(self, changes: Sequence[Change]) -> Change | None:
+        """The change in this figure. A sole dataset's stands there again as that of the average: the last is taken."""
+        for change in reversed(changes):
+            row = {**change.setting, "measure": change.measure, "dataset": change.dataset}
+            if all(row.get(name) == value for name, value in self.where.items()):
+                return change
+        return None
 
     def shown(self, level: float | None) -> float | None:
         """A level as it is printed. A mean of squares without its noise may lie below 0, where the root is 0."""

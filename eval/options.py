@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
+from inspect import getfile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -16,6 +17,7 @@ from evenhand.item_files import HUB, downloaded
 from evenhand.registry import STUDIES, load_part
 
 Verb = Literal["score", "compare", "report", "scorecard", "calibrate", "card"]
+STUDY_VERBS: tuple[Verb, ...] = ("score", "compare", "report", "scorecard")  # that take studies' options
 Unparsed = Literal["wrong", "excluded"]  # how a reply that cannot be read counts
 StudyOptions = TypeVar("StudyOptions")
 
@@ -72,13 +74,6 @@ class Options:
         return kind(**{option.name: self.study[option.name] for option in known if option.name in self.study})
 
 
-def study_option(
-    default: Any, purpose: str, verbs: Sequence[Verb] = ("score", "compare", "report", "scorecard"), **keys: Any
-) -> Any:
-    """A field of a study's options, which is written --NAME. keys: of argparse."""
-    return field(default=default, metadata={"purpose": purpose, "verbs": verbs, "keys": keys})
-
-
 def positive(text: str, least: int = 1) -> int:
     """A whole number above zero."""
     if (number := int(text)) < least:
@@ -130,12 +125,11 @@ def verb_options(verb: Verb, argv: Sequence[str]) -> Options:
 
 def add_study_options(parser: argparse.ArgumentParser, verb: Verb, own: Mapping[str, type]) -> None:
     """Add the own options of all studies: each once, with what it means to each study that has it."""
-    meant: dict[str, dict[str, Mapping[str, Any]]] = {}
+    meant: dict[str, dict[str, dict[str, Any]]] = {}
     for study, kind in own.items():
-        for option in fields(kind):
-            if verb in option.metadata["verbs"]:
-                meant.setdefault(option.name, {})[study] = option.metadata
+        for name, keys in shipped_yaml(Path(getfile(kind)).with_name("options.yaml")).items():
+            if verb in keys.pop("verbs", STUDY_VERBS):
+                meant.setdefault(name, {})[study] = keys
     for name, by_study in meant.items():
-        (keys, *_) = (metadata["keys"] for metadata in by_study.values())
-        words = "; ".join(f"{study}: {metadata['purpose']}" for study, metadata in by_study.items())
-        parser.add_argument(f"--{name.replace('_', '-')}", help=words, **keys)
+        words = "; ".join(f"{study}: {keys['help']}" for study, keys in by_study.items())
+        parser.add_argument(f"--{name.replace('_', '-')}", **{**next(iter(by_study.values())), "help": words})

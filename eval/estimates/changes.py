@@ -31,7 +31,6 @@ from eval.estimates.estimate import (
     estimate_of,
     moved_by,
     noise_taken,
-    ratio,
     unparsed_range,
 )
 from eval.estimates.resampling import (
@@ -41,6 +40,7 @@ from eval.estimates.resampling import (
     all_swaps,
     draws_p,
     holm,
+    ratio,
     resampled_means,
     rng_for,
     swapped_sums,

@@ -142,13 +142,6 @@ def added_up(dataset: str, parts: Sequence[Iterable[Row]]) -> Observed:
     return Observed(dataset=dataset, units=tuple(place), earned=earned, counted=counted)
 
 
-def ratio(sums: FloatArray) -> FloatArray:
-    """Σ earned / Σ counted, shape (..., k), for sums of shape (..., 2k); NaN over nothing."""
-    k = sums.shape[-1] // 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums[..., :k] / sums[..., k:])
-
-
 def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
     """Both over the units of either, in one order; a unit that one lacks is counted nowhere there.
 

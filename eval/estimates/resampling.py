@@ -74,10 +74,14 @@ def resampled_means(earned: FloatArray, counted: FloatArray, n_draws: int, seed:
     """
     if len(counted) and (counted == 1).all():  # as mostly: half of the sums are known
         return resampled_sums(earned, n_draws, seed, name) / len(earned)
-    k = earned.shape[1]
-    sums = resampled_sums(np.hstack([earned, counted]), n_draws, seed, name)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(sums[:, :k] / sums[:, k:])
+    return ratio(resampled_sums(np.hstack([earned, counted]), n_draws, seed, name))
+
+
+def ratio(sums: FloatArray) -> FloatArray:
+    """Σ earned / Σ counted, shape (..., k), for sums of shape (..., 2k); NaN over nothing."""
+    k = sums.shape[-1] // 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums[..., :k] / sums[..., k:])
 
 
 def percentile_interval(draws: FloatArray, level: float = CONFIDENCE) -> tuple[float, float] | None:

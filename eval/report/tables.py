@@ -169,14 +169,13 @@ class TableSpec:
     @cached_property
     def rows(self) -> list[list[Cell]]:
         """The cells, unrounded; an interval is a pair."""
-        columns: list[Any] = []
-        for fields, _ in self.columns.values() if len(self.frame) else ():
-            names = (fields,) if isinstance(fields, str) else fields
-            ends = [
-                [cell.item() if isinstance(cell, np.generic) else cell for cell in self.frame[name].tolist()]
-                for name in names
-            ]
-            columns.append(ends[0] if isinstance(fields, str) else list(zip(*ends, strict=True)))
+
+        def cells(fields: Field) -> list[Any]:
+            if isinstance(fields, tuple):
+                return list(zip(*map(cells, fields), strict=True))
+            return [cell.item() if isinstance(cell, np.generic) else cell for cell in self.frame[fields].tolist()]
+
+        columns = [cells(fields) for fields, _ in self.columns.values()] if len(self.frame) else []
         return [list(row) for row in zip(*columns, strict=True)]
 
     @cached_property

@@ -71,52 +71,35 @@ class CardArm:
         return replace(self, name=name, arm=arm, kind=kind, note=f"{patch}, asked in {run}", config=config)
 
 
-def arm_of(name: str, arm: str, kind: str, path: Path, sampled: Path) -> CardArm:
+def arm_of(name: str, path: Path, sampled: Path, base: CardArm | None = None) -> CardArm:
     """The row of a run, and of the sampling run of its model; only what was trained here has a cost.
 
+    It is a PATCH where it is of the base's checkpoint under another patch; without a base it is the base.
     Raises DataError when the folder is no complete sampling run.
     """
-    config = run_config(sampled)
-    return CardArm(
-        name=name,
-        arm=arm,
-        kind=kind,
-        path=path,
-        config=config,
-        provenance=read_json(sampled / PROVENANCE_FILE),
-        cost=cost_of(config, sampled) if kind == TRAINED else dict.fromkeys(COST),
-    )
+    config, provenance, kind = run_config(sampled), read_json(sampled / PROVENANCE_FILE), BASE
+    if base is not None:
+        is_untrained = one_checkpoint(base.provenance, provenance) or (
+            sampled_checkpoint(provenance) is None and config["model"]["name"] == base.config["model"]["name"]
+        )
+        kind = PATCH if is_untrained and patch_settings(config) != base.patch else TRAINED
+    cost = cost_of(config, sampled) if kind == TRAINED else dict.fromkeys(COST)
+    return CardArm(name=name, arm=name, kind=kind, path=path, config=config, provenance=provenance, cost=cost)
 
 
 def sampled_arms(
-    base: CardArm, words: Sequence[str], tested: Callable[[Path], Path], taken: Sequence[str]
+    base: CardArm, given: Sequence[tuple[str, Path]], tested: Callable[[Path], Path], taken: Sequence[str]
 ) -> list[CardArm]:
-    """The base's row and those of `RUN` or `NAME=RUN` words; runs of one NAME are seeds of one arm.
+    """The base's row and those of (name or "", run); runs of one name are seeds of one arm.
 
     tested: run → the sampling run of the model under test; see Card.tested_run. taken: names of others.
     Raises DataError when a run is named twice, an arm has a name that is taken, or a folder is no sampling run.
     """
-    given = [split_word(word) for word in words]
     check_named_once([base.path, *(path for _, path in given)])
-    sampled = [tested(path) for _, path in given]
-    configs = [run_config(run) for run in sampled]
-    kinds = [kind_of(base, run, config) for run, config in zip(sampled, configs, strict=True)]
-    arms = arm_names([name for name, _ in given], list(zip(sampled, configs, kinds, strict=True)), taken)
+    rows = [arm_of(name, path, tested(path), base) for name, path in given]
+    arms = arm_names(rows, taken)
     names = [f"{arm}/{arms[: i + 1].count(arm)}" if arms.count(arm) > 1 else arm for i, arm in enumerate(arms)]
-    rows = [
-        arm_of(name, arm, kind, path, run)
-        for name, arm, kind, (_, path), run in zip(names, arms, kinds, given, sampled, strict=True)
-    ]
-    return [base, *rows]
-
-
-def kind_of(base: CardArm, run: Path, config: Mapping[str, Any]) -> str:
-    """PATCH where a run is of the base's checkpoint under another patch, else TRAINED."""
-    provenance = read_json(run / PROVENANCE_FILE)
-    is_base = one_checkpoint(base.provenance, provenance) or (
-        sampled_checkpoint(provenance) is None and config["model"]["name"] == base.config["model"]["name"]
-    )
-    return PATCH if is_base and patch_settings(config) != base.patch else TRAINED
+    return [base, *(replace(row, name=name, arm=arm) for row, name, arm in zip(rows, names, arms, strict=True))]
 
 
 def training_doubts(rows: Sequence[CardArm]) -> list[str]:
@@ -156,28 +139,25 @@ def split_word(word: str) -> tuple[str, Path]:
     return ("", Path(word)) if not equals or Path(word).exists() else (name.strip(), Path(path))
 
 
-def arm_names(
-    given: Sequence[str], runs: Sequence[tuple[Path, Mapping[str, Any], str]], taken: Sequence[str]
-) -> list[str]:
-    """The arm of each run: the given one, else its model's name; where models share one, the sampling run's is added.
+def arm_names(rows: Sequence[CardArm], taken: Sequence[str]) -> list[str]:
+    """The arm of each row: its name; without one its model's name; where models share that, its run's is added.
 
     A model's name is its label; else for a merged checkpoint its training run's without digest; else its own. That of
     its patch stands behind it; the base's checkpoint is called base.
-    runs: (path, config, kind); taken: names that other arms have. Raises DataError for one of these, or the base's.
+    taken: names that other arms have. Raises DataError for one of these, or the base's.
     """
-    others = [BASE, *taken]
+    given, models, others = [row.name for row in rows if row.name], list[str](), [BASE, *taken]
     if twice := [name for name in given if name in others or name.split(" + ")[-1] in taken]:  # ARM + RULE: made
         raise DataError(f"two rows would be called '{twice[0]}'; give the arm another name")
-    models, unnamed = [], [run for name, run in zip(given, runs, strict=True) if not name]
-    for path, config, kind in unnamed:
-        folder = None if config["model"].get("label") else training_folder(config)
-        model = parse_config(ModelConfig, dict(config["model"]), f"{path / CONFIG_FILE}: model").shown_as
+    unnamed = [row for row in rows if not row.name]
+    for row in unnamed:
+        folder = None if row.config["model"].get("label") else training_folder(row.config)
+        model = parse_config(ModelConfig, dict(row.config["model"]), f"{row.path / CONFIG_FILE}: model").shown_as
         trained = re.sub(r"-[0-9a-f]{8}$", "", folder.name) if folder else model
-        patch = patch_of(config) or ["no patch"] * (kind == PATCH)
-        models.append(" + ".join([BASE if kind == PATCH else trained, *patch]))
-    taken = [*others, *filter(None, given)]
-    own = iter(judge_names(models, [path.name for path, *_ in unnamed], taken=taken))
-    return [name or next(own) for name in given]
+        patch = patch_of(row.config) or ["no patch"] * (row.kind == PATCH)
+        models.append(" + ".join([BASE if row.kind == PATCH else trained, *patch]))
+    own = iter(judge_names(models, [row.path.name for row in unnamed], taken=[*others, *given]))
+    return [row.name or next(own) for row in rows]
 
 
 def other_checkpoint(arm: CardArm, run: SampledRun, study: str) -> str:

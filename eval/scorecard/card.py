@@ -9,14 +9,25 @@ from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import Change, adjusted
+from eval.estimates.changes import Change, adjusted, family
 from eval.estimates.comparability import Difference, difference_lines, differing
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import change_over_seeds, over_seeds, surely
 from eval.evaluation import CardFigure, Evaluation
 from eval.options import Options
-from eval.report.tables import TABLES, TableSpec, legend, number, sentences, signed, significance, table_from
-from eval.results import Results, hanging
+from eval.report.tables import (
+    TABLES,
+    TableSpec,
+    console,
+    legend,
+    number,
+    sentences,
+    signed,
+    significance,
+    table_from,
+    wrapped,
+)
+from eval.results import MOST_PRINTED, Results, hanging
 from eval.scorecard.arms import BASE, CALIBRATED, FREE, PATCH, TRAINED, CardArm, other_checkpoint
 from evenhand.errors import DataError
 
@@ -50,7 +61,7 @@ class PooledFigure:
 
         Of a mean of squares value, chance and the seeds' values are roots.
         """
-        figure, lines = self.figure, []
+        figure, lines, is_pooled = self.figure, [], any(len(seeds) > 1 for seeds in self.seeds.values())
         for arm in (BASE, *self.pooled):
             level, *seeds = self.levels(arm)
             chances = [chance for seed in seeds or [level] if (chance := by_chance(seed)) is not None]
@@ -61,7 +72,7 @@ class PooledFigure:
             if change := self.pooled.get(arm):
                 before = change.before.value
                 ends = ends_of("squares" if figure.is_square else "change", change.change)
-                line |= {"seeds": len(seeds), **ends, "p_holm": change.p_holm}
+                line |= {**ends, "p_holm": change.p_holm, **({"seeds": len(seeds)} if is_pooled else {})}
                 line |= {"of": None if before == self.base.value else figure.shown(before)}
                 words = significance(change.direction)
                 better_or_worse = {"lower": "better", "higher": "worse"} if figure.is_square else {}
@@ -69,8 +80,7 @@ class PooledFigure:
                 if len(seeds) > 1:
                     line["of_seeds"] = " ".join(number(figure.shown(seed.value), figure.digits) for seed in seeds)
             lines.append(line)
-        is_pooled = any(len(seeds) > 1 for seeds in self.seeds.values())
-        return pd.DataFrame(lines).drop(columns=[] if is_pooled else "seeds")
+        return pd.DataFrame(lines)
 
     def table(self, first: Sequence[str] = ()) -> TableSpec:
         """A line an arm, for the console; first: arms that stand above the others. Squares have no change of theirs."""
@@ -100,19 +110,9 @@ class StudyCard:
         return [change for rows in (self.changes, *self.against.values()) for row in rows.values() for change in row]
 
     @cached_property
-    def card_figures(self) -> Sequence[CardFigure]:
-        """The study's figures, whether an arm has them or not."""
-        return self.evaluation.own_card.figures(self.judges)
-
-    @cached_property
     def arm_of(self) -> dict[str, str]:
         """Row → arm."""
         return {arm.name: arm.arm for arm in self.arms}
-
-    @cached_property
-    def families(self) -> dict[str, str]:
-        """Arm → what p of its changes is adjusted over, whatever numbers of seeds the arms have."""
-        return {arm.arm: family_of_arm(arm) for arm in self.arms}
 
     @cached_property
     def unranked_arms(self) -> set[str]:
@@ -134,9 +134,8 @@ class StudyCard:
     def figures(self) -> list[PooledFigure]:
         """The figures that an arm has, in the study's order."""
         pooled_figures = []
-        for figure in self.card_figures:
-            of_rows = {row: changes_in(figure, changes) for row, changes in self.changes.items()}
-            rows = {row: matching[-1] for row, matching in of_rows.items() if matching}
+        for figure in self.evaluation.own_card.figures(self.judges):
+            rows = {row: change for row, changes in self.changes.items() if (change := figure.among(changes))}
             pooled = {change.second: change for change in self.contrasts(figure, {BASE: self.changes})}
             seeds = {arm: [change for row, change in rows.items() if self.arm_of[row] == arm] for arm in pooled}
             pooled_figures += [PooledFigure(figure=figure, rows=rows, seeds=seeds, pooled=pooled)] if rows else []
@@ -224,6 +223,19 @@ class StudyCard:
             plots.append(interval_plot(name, f"{words} of each arm", frame, label, zero=zero))
         return plots
 
+    def texts(self, *, is_all: bool) -> list[str]:
+        """The recommendation, and the arms in the figure that they are ranked by; with is_all all there is."""
+        ranked = [pooled for pooled in self.figures if pooled.figure.name == self.lowest] or self.figures[:1]
+        ranking, reading = self.sentences["ranking"], self.sentences["reading"]
+        if is_all:
+            return [wrapped([*ranking, *reading]), *(console(pooled.table()) for pooled in self.figures)]
+        first = (BASE, self.best_free, self.ranking["recommended"])
+        texts = [
+            wrapped(ranking or reading[:1]),
+            *(console(pooled.table(first), MOST_PRINTED + 1) for pooled in ranked),
+        ]
+        return [*texts, wrapped([self.legend([*texts, *self.warnings[:1]])])]
+
     def view(self, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         """What the page's template shows of it; see eval.report.page. drawn: its figures there."""
         return {
@@ -245,17 +257,12 @@ class StudyCard:
         """Part of the template → its sentences."""
         rows, card = {arm.name: arm for arm in self.arms}, self.evaluation.own_card
         facts = {
-            "study": self.study,
+            "card": self,
             "notes": card.notes(self.judges, self.options),
-            "kept": self.kept and self.kept.figure.words,
-            "margin": self.margin,
-            "is_right_known": self.is_right_known,
-            "against": self.leads_in((each for each in self.card_figures if each.is_main), self.against),
+            "against": self.leads_in((pooled.figure for pooled in self.figures if pooled.figure.is_main), self.against),
             "blank": [arm.name for arm in self.arms if arm.name not in self.judges and arm.is_named],
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
             "differing": differing(self.differences, is_serious=True),
-            "base_unranked": self.unranked.get(BASE),
-            "base_run": self.arms[0].path,
         }
         return sentences(WORDS, {**facts, **self.ranking})
 
@@ -267,7 +274,7 @@ class StudyCard:
     def ranking(self) -> dict[str, Any]:
         """What the template says of the arm with the lowest value that surely keeps what it gets right; of the next."""
         if not self.lowest:
-            return {"lowest": "", "best": None, "recommended": "", "left_out": {}, "free": "", "further": []}
+            return {"best": None, "recommended": "", "left_out": {}, "further": []}
         main = self.of_base[self.lowest]
         words = main.figure.words
         levels = {arm: pooled.after.value for arm, pooled in main.pooled.items() if arm not in self.ruled_arms}
@@ -285,10 +292,6 @@ class StudyCard:
         recommended = self.recommended(order)
         added_arm = next((arm for arm in (recommended, *order) if arm in self.added), "")
         return {
-            "lowest": words,
-            "free": self.best_free,
-            "main": main,
-            "kept_figure": self.kept,
             "has_arms": bool(sampled),
             "levels": {arm: main.figure.shown(levels[arm]) for arm in order},
             "left_out": {arm: reason for arm, reason in reasons.items() if reason},
@@ -299,7 +302,6 @@ class StudyCard:
             "recommended": recommended,
             "adds": self.added.get(added_arm, ()),
             "further": [lines for arm, lines in self.added.items() if arm != added_arm],
-            "right": self.kept.pooled[order[0]] if best and self.kept else None,
             "next": following,
             "leads": self.leads(*order[:2]) if following else [],
         }
@@ -348,9 +350,8 @@ class StudyCard:
         if not self.kept or not self.is_right_known:
             return best
         for arm in dearer:
-            changes = changes_in(self.kept.figure, self.changes_between(best, arm))
-            if any((change.change.low or 0.0) > 0 for change in changes[-1:]):
-                best = arm
+            change = self.kept.figure.among(self.changes_between(best, arm))
+            best = arm if change and (change.change.low or 0.0) > 0 else best
         return best
 
     @cached_property
@@ -422,7 +423,7 @@ class StudyCard:
         pairs: dict[tuple[str, str], dict[str, list[Change]]] = {}  # two arms → row of the first → its changes
         for reference, rows in against.items():
             for row, changes in rows.items():
-                for change in changes_in(figure, changes)[-1:]:
+                if change := figure.among(changes):
                     of_pair = pairs.setdefault((self.arm_of[reference], self.arm_of[row]), {})
                     of_pair.setdefault(reference, []).append(change)
         leads = [change_over_seeds([*of_pair.values()], *arms) for arms, of_pair in pairs.items()]
@@ -430,7 +431,8 @@ class StudyCard:
             lead if self.are_tested(lead.first, lead.second) else replace(lead, p=None, by_interval=False)
             for lead in leads
         ]
-        unranked, families = [lead.second in self.unranked_arms for lead in leads], self.families
+        unranked = [lead.second in self.unranked_arms for lead in leads]
+        families = {arm.arm: family_of_arm(arm) for arm in self.arms}  # whatever numbers of seeds they have
         of_leads = adjusted([[lead] for lead in leads], unranked, lambda lead: (lead.first, families[lead.second]))
         return [lead for (lead,) in of_leads]
 
@@ -479,25 +481,18 @@ def changes_against(
     judges: Mapping[str, Any],
     unranked: Mapping[str, str],
     options: Options,
-) -> dict[str, Sequence[Change]]:
+) -> Changes:
     """Row → its changes against another one; p is adjusted over the rows of a family."""
-    changes = dict[str, Sequence[Change]]()
-    for family in dict.fromkeys(map(family_of_arm, arms)):
-        names = [arm.name for arm in arms if arm.name in judges and family_of_arm(arm) == family]
-        pairs = [{reference.name: judges[reference.name], name: judges[name]} for name in names]
-        of_pairs = [row_changes(evaluation, pair, options) for pair in pairs]
-        changes |= dict(zip(names, adjusted(of_pairs, [bool(unranked[name]) for name in names]), strict=True))
-    return changes
+    names, families = [arm.name for arm in arms if arm.name in judges], {arm.name: family_of_arm(arm) for arm in arms}
+    pairs = [{reference.name: judges[reference.name], name: judges[name]} for name in names]
+    of_pairs = [row_changes(evaluation, pair, options) for pair in pairs]
+    is_unranked = [bool(unranked[name]) for name in names]
+    return dict(zip(names, adjusted(of_pairs, is_unranked, lambda c: (families[c.second], *family(c))), strict=True))
 
 
 def ends_of(name: str, estimate: Estimate | None) -> dict[str, float | None]:
     """An estimate in three columns: the value's, and those of both ends."""
     return {f"{name}{end}": getattr(estimate, key, None) for end, key in INTERVAL.items()}
-
-
-def changes_in(figure: CardFigure, changes: Sequence[Change]) -> list[Change]:
-    """Those of some changes that are one in a figure. Of a sole dataset, its average repeats it: take the last."""
-    return [change for change in changes if figure.is_of(change)]
 
 
 def family_of_arm(arm: CardArm) -> str:

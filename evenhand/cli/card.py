@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> None:
     from eval.report.tables import markdown, markdown_text
     from eval.results import results_of_paths
     from eval.scorecard.arms import BASE
-    from eval.scorecard.command import load_cards
+    from eval.scorecard.rows import load_cards
 
     (base,) = options.sources
     (study,) = runs_by_study([base])

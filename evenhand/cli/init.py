@@ -81,9 +81,8 @@ def main(argv: Sequence[str]) -> None:
             new.rename(target)  # all of it or nothing
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
-    head = takewhile(lambda line: line.startswith("#"), text.splitlines())
-    say("\n".join([*(line[2:] for line in head)][2:]))
-    print(f"{folder} now holds {', '.join(names)}. Next: cd {folder}; evenhand show {STUDY}")
+    head = [f"{line[2:]}\n" for line in takewhile(lambda line: line.startswith("#"), text.splitlines())][2:]
+    say(f"{''.join(head)}{folder} now holds {', '.join(names)}. Next: cd {folder}; evenhand show {STUDY}")
     if text:  # or an error says why no item can be asked
         config = load_sampling_config([str(folder / STUDY)])
         config.units()

@@ -175,7 +175,7 @@ def fallen_levels(changes: Iterable[Change]) -> list[str]:
         f"{number(change.after.value, figure.digits)}. What can be lost is less, so a smaller loss says little."
         for change in changes
         for figure in CARD_FIGURES
-        if not figure.is_main and figure.is_of(change) and change.direction == -1
+        if not figure.is_main and figure.among([change]) and change.direction == -1
     ]
 
 

@@ -1,9 +1,9 @@
-"""PluralEval's own options of `score` and the like. Nothing heavy is imported for --help."""
+"""PluralEval's own options of `score` and the like; options.yaml has their words."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from eval.options import Unparsed, study_option
+from eval.options import Unparsed
 
 Lists = Literal["all", "whole"]
 
@@ -12,13 +12,5 @@ Lists = Literal["all", "whole"]
 class PluralEvalOptions:
     """How what cannot be read counts, and which lists of responses do."""
 
-    unparsed: Unparsed = study_option(
-        "excluded",
-        "lists without a response, rankings and choices that cannot be read are excluded (default) or count as 0",
-        choices=get_args(Unparsed),
-    )
-    lists: Lists = study_option(
-        "all",
-        "all lists of responses count (default), or whole ones: any without ten responses is unparsed",
-        choices=get_args(Lists),
-    )
+    unparsed: Unparsed = "excluded"
+    lists: Lists = "all"

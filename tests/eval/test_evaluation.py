@@ -47,8 +47,8 @@ def test_changes_are_of_what_both_judges_were_asked():
 def test_a_change_is_of_a_figure_where_all_its_values_agree():
     (change, *_) = observed_changes(observe, {"x": judge("a", one=[1, 0]), "y": judge("b", one=[1, 1])}, FEW)
     where = {"kind": "a", "measure": "share", "dataset": "one"}
-    assert CardFigure(name="f", words="f", where=where).is_of(change)
-    assert not any(CardFigure(name="f", words="f", where={**where, key: "other"}).is_of(change) for key in where)
+    assert CardFigure(name="f", words="f", where=where).among([change]) is change
+    assert not any(CardFigure(name="f", words="f", where={**where, key: "other"}).among([change]) for key in where)
 
 
 def test_changes_stand_by_size_the_significant_ones_first():

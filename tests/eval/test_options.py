@@ -1,13 +1,17 @@
 """The words of a verb become one frozen record."""
 
+from dataclasses import fields
+from inspect import getfile
 from pathlib import Path
 
 import pytest
 
-from eval.__main__ import report_main, score_main
+from eval.__main__ import score_main
 from eval.estimates.estimate import Drawing
 from eval.options import Options, verb_options
 from evenhand.errors import ConfigError, DataError
+from evenhand.files import shipped_yaml
+from evenhand.registry import STUDIES, load_part
 from studies.dialdefer.options import DialDeferOptions
 from studies.narrator.options import NarratorOptions
 from tests.made.made_runs import made_items, make_run, say
@@ -33,9 +37,6 @@ def test_unparsed_replies_are_excluded_in_every_study_unless_they_are_to_count_a
 
 def test_an_option_that_would_do_nothing_is_refused(tmp_path):
     run = str(make_run(tmp_path, lambda prompt: say(1), items=made_items("truthfulqa", 2)))
-    for words in ([run, "--side-by-side"], [run, "--allow-differences"], ["v.csv", "--side-by-side", "--out", "o"]):
-        with pytest.raises(DataError, match="would do nothing"):
-            report_main(words)
     with pytest.raises(DataError, match="--baseline is an option of other studies"):
         score_main([run, "--baseline", "c1_true"])
 
@@ -60,3 +61,11 @@ def test_the_first_run_is_the_base_unless_they_stand_side_by_side_or_are_files()
     assert not verb_options("report", ["a", "b", "--side-by-side"]).is_before_after
     assert not verb_options("report", ["a.jsonl", "--out", "o"]).is_before_after
     assert not Options(verb="score").is_before_after
+
+
+@pytest.mark.parametrize("study", [study for study, part in STUDIES.items() if part.options])
+def test_every_option_of_a_study_has_its_words(study):
+    kind = load_part(study, STUDIES[study].options)
+    words = shipped_yaml(Path(getfile(kind)).with_name("options.yaml"))
+    assert [*words] == [option.name for option in fields(kind)]
+    assert all(keys["help"] for keys in words.values())

@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from eval.__main__ import calibrate_main, compare_main, report_main, score_main, scorecard_main
+from eval.__main__ import calibrate_main, compare_main, report_main, score_main
+from evenhand.cli.scorecard import main as scorecard_main
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import aio_items, lean, made_items, say
 from tests.made.narrator_runs import accuser, fair, made_conversations, make_narrator_run, protector

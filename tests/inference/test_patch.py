@@ -207,8 +207,8 @@ def test_a_patch_is_a_row_of_the_scorecard_named_by_it(runs):
         (arms[0], [base], ["base + no patch"]),
         (base, [arms[0], twice], [f"base + system prompt ({path.name})" for path in (arms[0], twice)]),
     ):
-        of_base = arm_of(BASE, BASE, BASE, first, first)
-        rows_of = sampled_arms(of_base, [str(path) for path in others], lambda path: path, taken=[])
+        of_base = arm_of(BASE, first, first)
+        rows_of = sampled_arms(of_base, [("", path) for path in others], lambda path: path, taken=[])
         assert [row.name for row in rows_of[1:]] == names
         assert training_doubts(rows_of) == []
     repeated = runs("third", patch={"reminder": REMINDER})

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.__main__ import scorecard_main as main
 from eval.scorecard.card import StudyCard
+from evenhand.cli.scorecard import main
 from studies.dialdefer.records import Condition
 from tests.made.made_runs import lean, made_items, make_run, say
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from eval.__main__ import compare_main, report_main, score_main, scorecard_main
+from eval.__main__ import compare_main, report_main, score_main
+from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.config import read_yaml
 from evenhand.registry import STUDIES
 from evenhand.run_directory import is_done

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.__main__ import scorecard_main
+from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.run_directory import DONE_FILE, read_json
 from inference.__main__ import main as sample_main
 from tests.made.written_runs import bent_writer, spoken

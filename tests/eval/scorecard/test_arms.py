@@ -64,8 +64,7 @@ def test_an_arms_run_of_a_study_is_of_its_own_checkpoint_where_both_are_known():
 
 
 def test_the_name_of_a_row_under_a_rule_is_taken():
-    run = (Path("run"), {}, TRAINED)
-    assert arm_names(["sft", "threshold of 3"], [run, run], RULES) == ["sft", "threshold of 3"]
+    assert arm_names([row("sft", "a"), row("threshold of 3", "b")], RULES) == ["sft", "threshold of 3"]
     for rule in RULES:
         with pytest.raises(DataError, match="give the arm another name"):
-            arm_names(["sft", f"sft + {rule}"], [run, run], RULES)
+            arm_names([row("sft", "a"), row(f"sft + {rule}", "b")], RULES)

@@ -10,7 +10,7 @@ import pytest
 
 from bench.simulated_recommendations import Arm, ranked
 from eval.__main__ import calibrate_main, read_options
-from eval.scorecard.command import card_texts, load_cards
+from eval.scorecard.rows import load_cards
 from evenhand.errors import DataError
 from tests.made import scorecard_runs as made
 from tests.made.framing_runs import claims, run_of, study
@@ -468,6 +468,6 @@ def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path
     words = [str(runs["before"]), *(f"{name}={runs[name]}" for name in names), "--draws=100", "--margin=10"]
     (many,) = load_cards(read_options("scorecard", [*words, "--reference", reference]))[1].values()
     assert {row: [*rows] for row, rows in many.against.items()} == {reference: [*names]}
-    lines = card_texts(many, is_all=False)[1].splitlines()[2:5]  # of more than are printed
+    lines = many.texts(is_all=False)[1].splitlines()[2:5]  # of more than are printed
     assert [line.split()[0] for line in lines] == ["base", "knows", "threshold"]
     assert card("pulled")[0] == "both orders + threshold"  # not as asked: that is saturated

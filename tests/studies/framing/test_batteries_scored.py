@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eval.__main__ import compare_main, score_main, scorecard_main
+from eval.__main__ import compare_main, score_main
 from eval.estimates.resampling import holm
 from eval.options import Options
 from eval.results import read_run, results_of_runs
+from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
 from evenhand.item_files import ItemSource

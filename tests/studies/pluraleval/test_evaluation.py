@@ -7,8 +7,9 @@ from statistics import fmean
 import pytest
 from scipy.stats import spearmanr
 
-from eval.__main__ import compare_main, read_options, score_main, scorecard_main
+from eval.__main__ import compare_main, read_options, score_main
 from eval.results import results_of_paths
+from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.errors import DataError
 from studies.pluraleval.evaluation import EVALUATION
 from studies.pluraleval.reply_reading import Read

@@ -1,4 +1,4 @@
-"""`evenhand scorecard BASE_RUN [NAME=]ARM_RUN...`: a base model and its arms, one row each."""
+"""The rows of a scorecard, sampled and made of their runs, with the changes between them → a card of each study."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,21 +8,11 @@ from typing import Any
 import pandas as pd
 
 from eval.calibration import read_fits
-from eval.estimates.comparability import check_comparable, differing
+from eval.estimates.comparability import check_comparable
 from eval.evaluation import Card, Evaluation, evaluation_of
 from eval.options import Options
-from eval.report.tables import (
-    TABLES,
-    console,
-    replace_report,
-    say_written,
-    table_from,
-    wrapped,
-    write_long,
-    write_rows,
-    write_tables,
-)
-from eval.results import MOST_PRINTED, judges_of, load_runs, say_warnings
+from eval.report.tables import TABLES, TableSpec, table_from
+from eval.results import judges_of, load_runs
 from eval.runs import runs_by_study
 from eval.scorecard.arms import (
     BASE,
@@ -32,7 +22,6 @@ from eval.scorecard.arms import (
     CardArm,
     arm_of,
     other_checkpoint,
-    patch_warnings,
     runs_beside,
     sampled_arms,
     split_word,
@@ -41,7 +30,6 @@ from eval.scorecard.arms import (
 from eval.scorecard.card import StudyCard, changes_against
 from eval.scorecard.rules import RULES
 from evenhand.errors import DataError
-from evenhand.terminal import say
 
 
 def make_card(
@@ -58,11 +46,8 @@ def make_card(
     loaded = dict(zip(runs, of_runs.values(), strict=True))
     base = loaded[BASE]
     evaluation.check(loaded)
-    differences = {
-        f"{name}'s {study} run {run.name}": evaluation.differences(base, run)
-        for name, run in loaded.items()
-        if name != BASE
-    }
+    others = [(name, run) for name, run in loaded.items() if name != BASE]
+    differences = {f"{name}'s {study} run {run.name}": evaluation.differences(base, run) for name, run in others}
     if not options.allow_differences:
         mismatched = [other_checkpoint(arm, loaded[arm.name], study) for arm in arms if arm.name in loaded]
         check_comparable(base.name, differences, [*filter(None, mismatched)])
@@ -132,60 +117,6 @@ def compared_rows(
     return {"judges": judges, "unranked": unranked, "changes": changes}
 
 
-def scorecard(options: Options) -> None:
-    """`evenhand scorecard`: print the recommendation, and the rest with --all; write page, rows, changes, tables."""
-    arms, cards = load_cards(options)
-    costs = pd.DataFrame([{"arm": arm.name, **arm.cost} for arm in arms[1:] if arm.is_named], dtype=object)
-    cost = table_from(TABLES, "scorecard_cost", costs)
-    doubts = [f"{doubt}." for doubt in [*training_doubts(arms), *patch_warnings(arms)]]
-    say("\n\n".join(part for card in cards.values() for part in card_texts(card, is_all=options.is_all)))
-    warnings = [*doubts, *(warning for card in cards.values() for warning in card.warnings)]
-    first, *_ = cards.values()
-    of_arms = [f"{arm.name}: {arm.note}." for arm in arms if arm.note]
-    if options.is_all:
-        say("\n" + wrapped([*first.sentences["method"], *of_arms]) + "\n\n" + console(cost))
-    notes = [note for card in cards.values() for note in differing(card.differences, is_serious=False)]
-    say_warnings(warnings, notes, is_all=options.is_all)
-    out = options.out or options.sources[0] / "scorecard"
-    rows = [arm.fields() for arm in arms]
-    for card in cards.values():
-        rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
-    files = write_long(out, "scorecard_changes", {study: card.every_change for study, card in cards.items()})
-    if len({arm.arm for arm in arms}) < len(arms):
-        pooled = {s: [change for f in card.figures for change in f.pooled.values()] for s, card in cards.items()}
-        files += write_long(out, "scorecard_seeds", pooled)
-    files += write_rows(out, "scorecard", rows)
-    files += write_tables(out / "tables", [*(table for card in cards.values() for table in card.tables), cost])
-    from eval.report.page import figures, write_page  # loads matplotlib
-
-    # Last: a figure that fails takes no table with it.
-    views = []
-    for card in cards.values():
-        drawn, written = figures(card.plots(), out)
-        files += written
-        views.append(card.view(drawn))
-    views[0]["folded"].append(cost)
-    views[0]["warnings"] = [*doubts, *views[0]["warnings"]]
-    views[0]["method"] += of_arms
-    n_arms = len({arm.arm for arm in arms[1:] if not arm.rule})
-    title = f"Evenhand: {f'{n_arms} arms' if n_arms else 'free rules'} of {options.sources[0].name}"
-    write_page(out / "scorecard.html", title, views)
-    files = [out / "scorecard.html", *files]
-    replace_report(files[0], files)
-    say_written(files, is_all=options.is_all)
-
-
-def card_texts(card: StudyCard, *, is_all: bool) -> list[str]:
-    """The recommendation, and the arms in the figure that they are ranked by; with is_all every sentence and figure."""
-    ranked = [pooled for pooled in card.figures if pooled.figure.name == card.lowest] or card.figures[:1]
-    ranking, reading = card.sentences["ranking"], card.sentences["reading"]
-    if is_all:
-        return [wrapped([*ranking, *reading]), *(console(pooled.table()) for pooled in card.figures)]
-    first = (BASE, card.best_free, card.ranking["recommended"])
-    texts = [wrapped(ranking or reading[:1]), *(console(pooled.table(first), MOST_PRINTED + 1) for pooled in ranked)]
-    return [*texts, wrapped([card.legend([*texts, *card.warnings[:1]])])]
-
-
 def load_cards(options: Options) -> tuple[Sequence[CardArm], dict[str, StudyCard]]:
     """(the rows, the card of each study, the base's own first). Raises DataError where runs are no like for like."""
     words = [split_word(word) for word in options.arms]
@@ -194,10 +125,10 @@ def load_cards(options: Options) -> tuple[Sequence[CardArm], dict[str, StudyCard
     if others:
         raise DataError(f"the base and its arms are of two studies, {study} and {others[0]}; use --with for a second")
     card = evaluation_of(study).own_card
-    base = arm_of(BASE, BASE, BASE, base_run, card.tested_run(base_run))
+    base = arm_of(BASE, base_run, card.tested_run(base_run))
     if options.calibrated and card.calibrated is None:
         raise DataError(f"--calibrated: {base_run} is of a study that has no thresholds; leave it out")
-    sampled = sampled_arms(base, options.arms, card.tested_run, taken=(CALIBRATED, *RULES))
+    sampled = sampled_arms(base, words, card.tested_run, taken=(CALIBRATED, *RULES))
     if (doubts := training_doubts(sampled)) and not options.allow_differences:
         raise DataError("; ".join(doubts) + ".\n  Leave such arms out, or say --allow-differences; the card states it.")
     beside = runs_beside(options.with_runs, sampled)
@@ -209,3 +140,9 @@ def load_cards(options: Options) -> tuple[Sequence[CardArm], dict[str, StudyCard
         study: first,
         **{name: make_card(name, first.arms, of_rows, options, is_beside=True) for name, of_rows in beside.items()},
     }
+
+
+def cost_table(arms: Sequence[CardArm]) -> TableSpec:
+    """What each arm's training cost."""
+    costs = pd.DataFrame([{"arm": arm.name, **arm.cost} for arm in arms[1:] if arm.is_named], dtype=object)
+    return table_from(TABLES, "scorecard_cost", costs)
