@@ -46,13 +46,8 @@ from studies.pluraleval.sources import ThreadSpec
 from studies.pluraleval.stepwise import Steps, Stepwise
 
 PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
-TOKENS: Mapping[Step, int] = {  # a reply's longest length; of the bootstrap see reply_room
-    "extraction": 512,
-    "summary": 96,
-    "assignment": 16,
-    "stance": 8,
-    "belief": 128,
-}
+# A reply's longest length; of the bootstrap see reply_room
+TOKENS: Mapping[Step, int] = {"extraction": 512, "summary": 96, "assignment": 16, "stance": 8, "belief": 128}
 LINK = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 
 Value = TypeVar("Value")
