@@ -33,17 +33,7 @@ from evenhand.study import (
 from evenhand.templates import as_test, names_in, rendered, same_value, valid_template
 from studies.framing import asking
 from studies.framing.asking import FramedUnit, Framing, StudyTexts
-from studies.framing.rows import (
-    LETTERS,
-    Columns,
-    Option,
-    Row,
-    are_families,
-    load_rows,
-    name_in_item,
-    options_of,
-    readings_of,
-)
+from studies.framing.rows import LETTERS, Columns, Row, are_families, load_rows, name_in_item, options_of, readings_of
 
 MOST_ANSWERS = 101
 
@@ -275,7 +265,7 @@ class FramingSection(StudySection):
     @cached_property
     def readings(self) -> Mapping[str, str]:
         """How columns name an option, which all items of all sources tell together; see rows.readings_of."""
-        answers = list[tuple[str, list[Option], str]]()
+        answers = list[Any]()
         said = {same_value(value) for value in self.values}
         keys = [key for key in (self.correct, *sorted(self.pushed_columns)) if key and self.choices]
         for source in self.items if keys else ():
