@@ -104,8 +104,8 @@ def facts(results: Results) -> dict[str, Any]:
     judges = {name: said_of(results, name) for name in results.judges}
     answers = in_one_family({name: of["answer"] for name, of in judges.items()})
     judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
-    limits = {"saturated": SATURATED, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS, "many_unparsed": MANY_UNPARSED}
-    return {"of": judges, "moved": moved_in(results), "every": EVERY, **limits}
+    limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
+    return {"of": judges, "moved": moved_in(results), "every": EVERY, "many_unparsed": MANY_UNPARSED, **limits}
 
 
 def moved_in(results: Results) -> dict[str, dict[str, list[Any]]]:
