@@ -6,21 +6,19 @@ from pathlib import Path
 from evenhand.terminal import command_parser
 from training.run_folder import finished_config
 
-EPILOG = """The checkpoint appears in RUN_DIR/merged-bf16 (or merged-nf4) when the check has passed, with a model card.
-
-What it costs: to merge, the memory of one weight file. For the check base + adapter as trained and what was written (in
-bf16, or in float32 where training computed so) are loaded one after the other, on all GPUs that are seen, and asked
---n-prompts prompts.
-
-examples:
-  evenhand merge runs/training/qwen-sft-3f9a12c0                onto the bf16 base
-  evenhand merge runs/training/qwen-sft-3f9a12c0 --onto nf4     onto the weights that it was trained on
-"""
+EXAMPLE = "example: evenhand merge runs/training/qwen-sft-3f9a12c0 --onto nf4"
 
 
 def main(argv: Sequence[str]) -> None:
-    """Merge a training run's adapter into a bf16 checkpoint with tokenizer and card, checked against base + adapter."""
-    parser = command_parser("merge", main, EPILOG)
+    """Merge a training run's adapter into a bf16 checkpoint with tokenizer and card, checked against base + adapter.
+
+    The checkpoint appears in RUN_DIR/merged-bf16 (or merged-nf4) when the check has passed, with a model card.
+
+    What it costs: to merge, the memory of one weight file. For the check base + adapter as trained and what was written
+    (in bf16, or in float32 where training computed so) are loaded one after the other, on all GPUs that are seen, and
+    asked --n-prompts prompts.
+    """
+    parser = command_parser("merge", main, EXAMPLE)
     parser.add_argument("run", type=Path, help="a finished training run's directory")
     parser.add_argument(
         "--onto",

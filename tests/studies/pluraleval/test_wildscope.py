@@ -4,16 +4,18 @@ import json
 import random
 import tracemalloc
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 from evenhand.cli.build import main as build_main
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from studies.pluraleval.sources import ThreadSpec, load_threads
 from studies.pluraleval.wildscope import Stratum, Wanted, build, lines_of
 
 ECONOMICS = Stratum(community="AskEconomics", n_threads=10, fewest=2, most=4)
-MAY_2019, MAY_2018 = 1_556_712_000, 1_525_176_000
+MAY_2019 = 1_556_712_000
 zstandard = pytest.importorskip("zstandard", reason="`make venv` installs it from the lock files")
 
 
@@ -62,15 +64,8 @@ def test_threads_with_fewest_to_most_comments_that_count_are_drawn(tmp_path):
     assert manifest["strata"]["AskEconomics"] == counts
 
 
-DROPPED = {
-    "body deleted": {"body": "[deleted]"},
-    "body removed": {"body": " [removed] "},
-    "by AutoModerator": {"author": "AutoModerator"},
-    "by a bot": {"author": "RemindMeBot"},
-    "by a bot, it says": {"body": "Hello! I am a bot, and this action was performed automatically."},
-    "comment pinned by a moderator": {"stickied": True},
-    "without a score": {"score": None},
-}
+LEFT_OUT = shipped_yaml(Path(__file__).with_name("left_out.yaml"))
+DROPPED = LEFT_OUT["comments"]
 
 
 @pytest.mark.parametrize(("reason", "fields"), DROPPED.items(), ids=DROPPED)
@@ -91,15 +86,7 @@ def test_bots_are_known_by_their_names_and_people_and_deleted_accounts_are_not_t
 
 
 def test_posts_of_other_years_subreddits_and_without_text_of_their_own_are_left_out(tmp_path):
-    posts = [
-        {"crosspost_parent_list": [{"subreddit": "elsewhere"}], **post("p1")},
-        post("p2", created_utc=MAY_2018),
-        post("p3", subreddit="AskEconomicsToo"),
-        post("p4", selftext="[removed]"),
-        post("p5", author="AutoModerator"),
-        post("p6", selftext=""),
-        post("p7", title="[deleted by user]"),
-    ]
+    posts = [post(f"p{n}", **fields) for n, fields in enumerate(LEFT_OUT["others"], start=1)]
     said = [row for one in posts for row in comments(one["id"], 2, subreddit=one["subreddit"])]
     threads, manifest = built(tmp_path, posts, said)
     assert [thread.thread_id for thread in threads] == ["p1", "p6"]
