@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -57,22 +58,29 @@ def main(argv: Sequence[str]) -> None:
     text = proposal(options.items, options.at, folder, named) if options.items else ""
     files: list[Path] = [] if text else sorted(STARTER.iterdir())
     files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
-    names = [*(file.name for file in files), *([STUDY] if text else [])]
+    target = folder.resolve()
     try:
-        if folder.exists() and any(folder.iterdir()):
+        if target == Path.cwd():  # a shell that stands in the folder would not follow its replacement
+            raise ConfigError(f"{folder}: is the folder you stand in; name another, which is new or empty")
+        if target.exists() and any(target.iterdir()):
             raise ConfigError(f"{folder}: is there already, with files in it; name a new folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            (shutil.copytree if file.is_dir() else shutil.copyfile)(file, folder / file.name)
-        if text:
-            write_whole(folder / STUDY, text)
-        if options.slurm:  # its jobs run in this environment
-            settings = folder / "slurm" / "settings.sh"
-            settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+            new = Path(beside) / target.name
+            new.mkdir()
+            for file in files:
+                (shutil.copytree if file.is_dir() else shutil.copyfile)(file, new / file.name)
+            if text:
+                write_whole(new / STUDY, text)
+            if options.slurm:  # its jobs run in this environment
+                settings = new / "slurm" / "settings.sh"
+                settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
+            new.rename(target)  # all of it or nothing
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
     head = [f"{line[2:]}\n" for line in takewhile(lambda line: line.startswith("#"), text.splitlines())][2:]
-    say(f"{''.join(head)}{folder} now holds {', '.join(names)}. Next: cd {folder}; evenhand show {STUDY}")
+    names = ", ".join(sorted(file.name for file in folder.iterdir()))
+    say(f"{''.join(head)}{folder} now holds {names}. Next: cd {folder}; evenhand show {STUDY}")
     if text:  # or an error says why no item can be asked
         config = load_sampling_config([str(folder / STUDY)])
         config.units()
@@ -225,7 +233,7 @@ def sayings(spelt: Mapping[str, str], pair: Sequence[str]) -> dict[str, str] | N
 
 def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Each column's cells; of one that holds objects those one level down, as ARC's question.stem."""
-    columns = {name: [row.get(name) for row in looked_at] for name in next(iter(looked_at), {})}
+    columns: dict[str, list[Any]] = {name: [row.get(name) for row in looked_at] for name in next(iter(looked_at), {})}
     for name, cells in [*columns.items()]:
         if all(isinstance(cell, dict) and not is_list_of_texts(cell) for cell in cells):
             columns |= {f"{name}.{key}": [cell.get(key) for cell in cells] for key in cells[0]}

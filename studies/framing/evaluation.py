@@ -54,7 +54,7 @@ def framed_run(run: FinishedRun) -> FramedRun:
 
 def read_files(options: Options) -> tuple[dict[str, FramedRun], list[str], list[str]]:
     """See VerdictFiles."""
-    return *load_answers(options.sources, options.of(FramingOptions)), []
+    return *load_answers(options.sources, options.of(FramingOptions).baseline), []
 
 
 def family_of(change: Change) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,33 @@ from training.config import parse_training_config
 NAMES = ["README.md", "items.jsonl", "study.yaml", "training.yaml"]
 
 
-def test_a_folder_with_a_file_and_a_file_are_refused_and_stay_and_the_current_one_is_filled(tmp_path, monkeypatch):
+def test_the_folder_is_made_whole_or_not_at_all(tmp_path, monkeypatch):
+    copyfile, n_copied = shutil.copyfile, []
+
+    def killed(*places):
+        n_copied.append(copyfile(*places))
+        if len(n_copied) == 2:
+            raise KeyboardInterrupt
+
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(shutil, "copyfile", killed)
+    with pytest.raises(KeyboardInterrupt):
+        main([str(tmp_path / "empty")])
+    monkeypatch.undo()
+    assert [(file.name, [*file.iterdir()]) for file in tmp_path.iterdir()] == [("empty", [])]
+    main([str(tmp_path / "empty")])
+    assert sorted(file.name for file in (tmp_path / "empty").iterdir()) == NAMES
+
+
+def test_a_folder_with_a_file_the_current_one_and_a_file_are_refused_and_stay(tmp_path, monkeypatch):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").write_text("mine")
-    for folder, problem in {"mine": "is there already", "mine/notes": "cannot be"}.items():
-        with pytest.raises(ConfigError, match=problem):
-            main([str(tmp_path / folder)])
-    assert sorted(file.name for file in tmp_path.rglob("*")) == ["mine", "notes"]
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    main(["."])
-    assert sorted(file.name for file in Path().iterdir()) == NAMES
+    for folder, problem in {"mine": "is there already", "here": "you stand in", "mine/notes": "cannot be"}.items():
+        with pytest.raises(ConfigError, match=problem):
+            main([str(tmp_path / folder)])
+    assert sorted(file.name for file in tmp_path.rglob("*")) == ["here", "mine", "notes"]
 
 
 def test_the_starter_s_commands_ask_the_test_items_and_train_on_the_others(tmp_path, monkeypatch):
