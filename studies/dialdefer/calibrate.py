@@ -86,7 +86,7 @@ def with_thresholds(run: JudgedRun, fits: Sequence[Fit]) -> JudgedRun:
     return replace(run, panels=with_both_orders(panels))
 
 
-def under_rules(run: JudgedRun, options: Options) -> dict[str, JudgedRun]:
+def under_rules(run: JudgedRun, options: Options, asked_rules: Sequence[str] = rules.RULES) -> dict[str, JudgedRun]:
     """The run's untreated prompts as each free rule judges them, without rules that lack the card's prompt variant."""
     untreated = [panel for panel in own_panels(run.panels) if panel.factors.arm == "none"]
     asked = [panel for panel in untreated if not panel.orders and not np.isnan(panel.margins).all()]
@@ -94,7 +94,7 @@ def under_rules(run: JudgedRun, options: Options) -> dict[str, JudgedRun]:
         return {}
     folds = rules.folds_of(run.plan)
     ruled = dict[str, list[Panel]]()
-    for rule in rules.RULES:
+    for rule in asked_rules:
         panels = with_one_verdict(asked) if rule in (rules.BOTH_ORDERS, rules.BOTH_AND_THRESHOLD) else asked
         if rule != rules.BOTH_ORDERS:
             panels = cross_fitted(panels, folds, is_carried=rule == rules.CARRIED_OVER)

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from eval.estimates.changes import Score
-from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
+from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered, point_estimate
 from eval.estimates.resampling import mcnemar_p
 from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
 from studies.narrator.options import Denominator, Detection, NarratorOptions
@@ -254,7 +254,6 @@ def scores_of(name: str, run: NarratorRun, options: NarratorOptions = DEFAULT) -
             n_units = next(n for measure, n in measures.items() if measure.startswith("n_"))
             for measure, value in measures.items():
                 if value is not None:  # a measure that the task does not have
-                    is_number = not isinstance(value, Estimate)
                     yield Score(
                         run=run.name,
                         judge=name,
@@ -263,7 +262,7 @@ def scores_of(name: str, run: NarratorRun, options: NarratorOptions = DEFAULT) -
                         datasets=(dataset,),
                         measure=measure,
                         unit=UNITS.get(measure, "count" if measure.startswith("n_") else "%"),
-                        estimate=Estimate(value=value, low=None, high=None, n_units=n_units) if is_number else value,
+                        estimate=value if isinstance(value, Estimate) else point_estimate(value, n_units),
                         drawing=None,
                     )
 

@@ -8,19 +8,11 @@ from pydantic import Field, field_validator
 
 from evenhand import study
 from evenhand.records import Prompt
+from studies.narrator import records
 from studies.narrator.corpus import POCKET, CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.names import under
 from studies.narrator.prompts import narrator_prompts
-from studies.narrator.records import (
-    OPTION_ORDERS,
-    TASKS,
-    VISIBILITIES,
-    Conversation,
-    Names,
-    OptionOrder,
-    Task,
-    Visibility,
-)
+from studies.narrator.records import Conversation, Names, OptionOrder, Task, Visibility
 
 
 class PromptVariant(NamedTuple):
@@ -39,9 +31,10 @@ class NarratorSection(study.StudySection):
     has_schemas: ClassVar[bool] = True  # the options
 
     corpus: CorpusSpec
-    tasks: tuple[Task, ...] = Field(default=TASKS, min_length=1)  # what is asked of a conversation
-    visibilities: tuple[Visibility, ...] = Field(default=VISIBILITIES, min_length=1)  # of the attack itself
-    option_orders: tuple[OptionOrder, ...] = Field(default=OPTION_ORDERS, min_length=1)  # training takes reversed, too
+    tasks: tuple[Task, ...] = Field(default=records.TASKS, min_length=1)  # what is asked of a conversation
+    visibilities: tuple[Visibility, ...] = Field(default=records.VISIBILITIES, min_length=1)  # of the attack itself
+    # Training takes reversed, too.
+    option_orders: tuple[OptionOrder, ...] = Field(default=records.OPTION_ORDERS, min_length=1)
     # Of speakers: own, or letters (A, B, C ...). In training each is a prompt variant; a config that samples has one.
     names: tuple[Names, ...] = Field(default=("own",), min_length=1, exclude_if=lambda names: names == ("own",))
     # Training only: how many variants (visibility, option order, names) a conversation is trained in; a number, too.
