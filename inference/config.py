@@ -16,6 +16,7 @@ from evenhand.chat_templates import THINKING_NAMES
 from evenhand.checkpoints import ModelConfig
 from evenhand.config import NO_SECRET, Closed, HiddenError, config_tree, is_empty, is_none, leaves, parse_config
 from evenhand.errors import ConfigError
+from evenhand.files import shipped_yaml
 from evenhand.records import Prompt
 from evenhand.registry import study_in, with_section
 from evenhand.run_directory import FREE_ENGINE_KEYS
@@ -165,6 +166,7 @@ class RunConfig(Closed):
 
 
 FREE_OF_EFFECT = {"run", *FREE_ENGINE_KEYS}
+MISMATCHES: dict[str, str] = shipped_yaml(Path(__file__).with_name("mismatches.yaml"))  # with what → what to change
 
 
 class InferenceConfig(StudyRun):
@@ -233,58 +235,34 @@ class InferenceConfig(StudyRun):
         except ValueError as error:
             given = "" if "verdict" in self.model_fields_set else "no verdict is given, and "
             raise ValueError(f"{given}{error}") from None
-        for is_wrong, fix in self.mismatches():
-            if is_wrong:
-                raise ValueError(f"verdict {self.verdict} {fix}")
+        for name in self.mismatches():
+            fix = MISMATCHES[name].format(kind=self.engine.kind, coldest=COLDEST)
+            raise ValueError(f"verdict {self.verdict} {fix}")
         if self.self_read:
             self.study.check_self_read()
         return self
 
-    def mismatches(self) -> list[tuple[bool, str]]:
-        """(whether it is so, what to change) of everything that a verdict cannot be combined with."""
-        sampling, engine, verdict = self.sampling, self.engine, self.verdict
+    def mismatches(self) -> list[str]:
+        """What the verdict cannot be combined with: keys of MISMATCHES."""
+        sampling, engine, verdict, patch = self.sampling, self.engine, self.verdict, self.patch
         exact, options = verdict in ("margin", "options"), verdict == "options"
-        thinking, has_budget = self.patch and self.patch.thinking, self.patch and self.patch.thinking_tokens is not None
-        is_free_text = verdict == "answer" and not self.study.has_schemas
-        is_cut = sampling.top_p < 1 or sampling.top_k > 0 or sampling.repetition_penalty != 1
-        row_tokens, is_plain = getattr(engine, "row_tokens", 0), isinstance(engine, TransformersConfig)
-        return [
-            (row_tokens > 0 and not exact, "is written: engine.row_tokens is for margin and options, leave it out"),
-            (self.self_read and exact, "writes no reply to ask behind: leave self_read out"),
-            (
-                self.model.adapter is not None and not self.is_local,
-                f"with model.adapter: engine.kind {engine.kind} loads no model here, so leave it out",
-            ),
-            (exact and sampling.n > 1, "reads exact probabilities, one reading is all: set sampling.n to 1"),
-            (
-                options and is_cut,
-                "reads the whole distribution: set sampling.top_p to 1, set sampling.top_k to 0 and "
-                "sampling.repetition_penalty to 1",
-            ),
-            (
-                options and sampling.temperature < COLDEST,
-                "reads the distribution at sampling.temperature: set it to 1 for the model's own, or to that of the "
-                f"samples whose place the probabilities take, at least {COLDEST}",
-            ),
-            (
-                options and isinstance(engine, OpenAIConfig),
-                "needs the log-probability of every option, and a server lists only the most likely tokens; set "
-                "engine.kind to vllm or transformers, or verdict to answer",
-            ),
-            (
-                exact and thinking is True,
-                "reads the next token, and a thought comes before the answer: set verdict to reason or answer, or "
-                "patch.thinking to false",
-            ),
-            (thinking is not None and not self.chat_template, "has no chat template: leave patch.thinking out"),
-            (bool(has_budget) and engine.kind != "vllm", "ends no thought: patch.thinking_tokens is of vLLM alone"),
-            (is_free_text and self.is_structured, "is free text; set sampling.structured to none"),
-            (is_plain and self.is_structured, "has no schema in transformers: set sampling.structured to none"),
-            (
-                sampling.repetition_penalty != 1 and getattr(engine, "batch_size", 1) > 1,
-                "with sampling.repetition_penalty would count padding: set engine.batch_size to 1",
-            ),
-        ]
+        is_penalised, thinking = sampling.repetition_penalty != 1, patch and patch.thinking
+        is_wrong = {
+            "written_in_rows": getattr(engine, "row_tokens", 0) > 0 and not exact,
+            "nothing_to_read": self.self_read and exact,
+            "adapter_elsewhere": self.model.adapter is not None and not self.is_local,
+            "several_readings": exact and sampling.n > 1,
+            "cut_distribution": options and (sampling.top_p < 1 or sampling.top_k > 0 or is_penalised),
+            "greedy_distribution": options and sampling.temperature < COLDEST,
+            "few_listed": options and isinstance(engine, OpenAIConfig),
+            "thought_first": exact and thinking is True,
+            "no_template": thinking is not None and not self.chat_template,
+            "endless_thought": patch and patch.thinking_tokens is not None and engine.kind != "vllm",
+            "free_text": self.is_structured and verdict == "answer" and not self.study.has_schemas,
+            "no_schema": self.is_structured and isinstance(engine, TransformersConfig),
+            "padding_counted": is_penalised and getattr(engine, "batch_size", 1) > 1,
+        }
+        return [name for name, holds in is_wrong.items() if holds]
 
 
 @cache

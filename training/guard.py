@@ -16,7 +16,7 @@ from typing import Any, Literal
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from evenhand.errors import ModelError
-from evenhand.files import write_json
+from evenhand.files import shipped_yaml, write_json
 from evenhand.run_directory import read_json
 from training.config import TrainingConfig
 from training.objectives import Objective
@@ -26,6 +26,7 @@ from training.run_folder import DIVERGED_FILE
 
 # fp16's scaler starts at 2^16 and halves at each overflow: so many in a row are no search for a scale.
 MAX_OVERFLOWS = 20
+ADVICE: dict[str, str] = shipped_yaml(Path(__file__).with_name("advice.yaml"))
 EXPLODED = 1.25  # a loss this many times chance is worse than guessing: the steps are too long
 
 
@@ -155,17 +156,7 @@ def check_not_diverged(path: Path) -> None:
 
 def advice(divergence: Divergence, config: TrainingConfig) -> str:
     """What to change, by how much, in the order in which to try it."""
-    optimiser = config.optimiser
-    rate, ratio = optimiser.learning_rate, optimiser.warmup_ratio
-    lower = f"Lower optimiser.learning_rate from {rate:g} to {rate / 10:g}"
-    if divergence.kind == "never learnt":
-        return (
-            f"Look at the prompts and which verdict is called right (`evenhand show`). {lower}; if it only needs more "
-            f"time, raise guard.patience_steps from {config.guard.patience_steps}."
-        )
-    if divergence.kind == "not a number" and optimiser.mixed_precision == "fp16":
-        return (
-            "Set optimiser.mixed_precision=bf16 and quantisation.compute_dtype=bfloat16: fp16 overflows where bf16 "
-            f"does not. {lower}."
-        )
-    return f"{lower}, and lengthen optimiser.warmup_ratio from {ratio:g} to {max(0.1, 2 * ratio):g}."
+    optimiser, kind = config.optimiser, divergence.kind
+    reason = "fp16 overflow" if kind == "not a number" and optimiser.mixed_precision == "fp16" else kind
+    changed = {"lower": optimiser.learning_rate / 10, "longer": max(0.1, 2 * optimiser.warmup_ratio)}
+    return ADVICE[reason].format(optimiser=optimiser, guard=config.guard, **changed)

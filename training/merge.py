@@ -6,29 +6,22 @@ from pathlib import Path
 from evenhand.terminal import command_parser
 from training.run_folder import finished_config
 
-EPILOG = """The checkpoint appears in RUN_DIR/merged-bf16 (or merged-nf4) when the check has passed, with a model card.
-
-What it costs: to merge, the memory of one weight file. For the check base + adapter as trained and what was written (in
-bf16, or in float32 where training computed so) are loaded one after the other, on all GPUs that are seen, and asked
---n-prompts prompts.
-
-examples:
-  evenhand merge runs/training/qwen-sft-3f9a12c0                onto the bf16 base
-  evenhand merge runs/training/qwen-sft-3f9a12c0 --onto nf4     onto the weights that it was trained on
-"""
+EXAMPLE = "example: evenhand merge runs/training/qwen-sft-3f9a12c0 --onto nf4"
 
 
 def main(argv: Sequence[str]) -> None:
-    """Merge a training run's adapter into a bf16 checkpoint with tokenizer and card, checked against base + adapter."""
-    parser = command_parser("merge", main, EPILOG)
+    """Merge a training run's adapter into a bf16 checkpoint with tokenizer and card, checked against base + adapter.
+
+    The checkpoint appears in RUN_DIR/merged-bf16 (or merged-nf4) when the check has passed, with a model card.
+
+    What it costs: to merge, the memory of one weight file. For the check base + adapter as trained and what was written
+    (in bf16, or in float32 where training computed so) are loaded one after the other, on all GPUs that are seen, and
+    asked --n-prompts prompts.
+    """
+    parser = command_parser("merge", main, EXAMPLE)
     parser.add_argument("run", type=Path, help="a finished training run's directory")
-    parser.add_argument(
-        "--onto",
-        choices=("bf16", "nf4"),
-        default="bf16",
-        help="bf16: the base as published. nf4: the base as it was trained with, quantised and dequantised "
-        "(default: bf16)",
-    )
+    onto = "bf16 (default): the base as published. nf4: the base as it was trained with, quantised and dequantised"
+    parser.add_argument("--onto", choices=("bf16", "nf4"), default="bf16", help=onto)
     parser.add_argument("--n-prompts", type=int, default=64, help="prompts to compare verdicts on (default 64)")
     parser.add_argument("--min-agreement", type=float, default=0.95, help="share of equal verdicts, 0 to 1 (0.95)")
     options = parser.parse_args(argv)

@@ -22,10 +22,6 @@ from training.run_folder import EXCLUDED_FILE, finished_config
 
 EMBEDDED_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 NOT_SHOWN = {"name", "model", "method", "run", *STUDIES}  # the text has them; `run` changes no number and names folders
-MERGES = {
-    "bf16": "onto the base's bf16 weights, as published",
-    "nf4": "onto the base's NF4 weights, dequantised: those that it was trained on",
-}
 
 
 def card_text(run: Path, folder: Path) -> str:
@@ -56,9 +52,8 @@ def card_text(run: Path, folder: Path) -> str:
         config=config,
         called=study.called,
         provenance=provenance,
-        trained={"n_dev": 0, **trained},
-        merged={"n_published_test": 0, "n_threads": 0, **merged},
-        merges=MERGES,
+        trained=trained,
+        merged={"n_published_test": 0, **merged},
         excluded=Counter(line["dataset"] for _, line in read_jsonl(run / EXCLUDED_FILE)),
         counts=counts,
         base=base,
@@ -66,11 +61,6 @@ def card_text(run: Path, folder: Path) -> str:
         wheel=WHEEL if config.model.name == EMBEDDED_NAME else None,
         objective=" ".join((type(config).__doc__ or "").split()),
         settings=list(flat(config.model_dump(mode="json", exclude=NOT_SHOWN))),
-        reached=", ".join(
-            f"{key.removeprefix('n_').replace('_', ' ')} {value:,}"
-            for key, value in trained.items()
-            if type(value) in (int, float)  # counts and measures at the end of training: a text could name a folder
-        ),
     )
 
 

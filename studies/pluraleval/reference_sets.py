@@ -46,13 +46,8 @@ from studies.pluraleval.sources import ThreadSpec
 from studies.pluraleval.stepwise import Steps, Stepwise
 
 PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
-TOKENS: Mapping[Step, int] = {  # a reply's longest length; of the bootstrap see reply_room
-    "extraction": 512,
-    "summary": 96,
-    "assignment": 16,
-    "stance": 8,
-    "belief": 128,
-}
+# A reply's longest length; of the bootstrap see reply_room
+TOKENS: Mapping[Step, int] = {"extraction": 512, "summary": 96, "assignment": 16, "stance": 8, "belief": 128}
 LINK = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 
 Value = TypeVar("Value")
@@ -213,9 +208,12 @@ def bootstrap(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]
 
 
 def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing]) -> Steps[int | None]:
-    """Line 5: put an opinion into a cluster, an existing one or a new one; its position, None when undecided."""
+    """Line 5: put opinion `number` into an existing cluster or a new one; its position, None when undecided."""
     if clusters:
-        prompt = assignment_prompt(judge, [cluster.summary for cluster in clusters], opinion, number)
+        quoted = numbered([as_string(cluster.summary) for cluster in clusters], "\n")
+        messages = ask("assignment", summaries=quoted, opinion=as_string(opinion.text))
+        schema = object_schema({"cluster": {"type": "integer", "enum": [*range(len(clusters) + 1)]}})  # 0 for a new one
+        prompt = judge.prompt("assignment", number, messages, schema=schema)
         (chosen,) = yield from judge.replies([prompt], lambda reply: cluster_in(reply, len(clusters)))
     else:
         chosen = 0
@@ -227,14 +225,6 @@ def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing])
         chosen = len(clusters)
     clusters[chosen - 1].members.append(opinion)
     return chosen - 1
-
-
-def assignment_prompt(judge: Judge, summaries: Sequence[str], opinion: Opinion, number: int) -> Prompt:
-    """Which cluster opinion number `number` belongs to."""
-    quoted = numbered([as_string(summary) for summary in summaries], "\n")
-    messages = ask("assignment", summaries=quoted, opinion=as_string(opinion.text))
-    schema = object_schema({"cluster": {"type": "integer", "enum": list(range(len(summaries) + 1))}})  # 0 for a new one
-    return judge.prompt("assignment", number, messages, schema=schema)
 
 
 def reply_room(texts: Sequence[str]) -> int:

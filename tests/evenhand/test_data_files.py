@@ -5,6 +5,7 @@ import json
 import tracemalloc
 from collections import deque
 from itertools import count
+from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
@@ -12,6 +13,7 @@ import pytest
 
 from evenhand.data_files import rows
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 
 TABLE = [{"id": "1", "q": "is it; or, not?"}, {"id": "2", "q": "zwölf\nlines"}]
 CSV = 'id,q\n1,"is it; or, not?"\n2,"zwölf\nlines"\n'
@@ -71,20 +73,10 @@ def test_a_parquet_table_is_the_same_rows_also_with_lists_nulls_and_long_texts(t
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.jsonl", '{"a": 1}\n\n{"a": }\n', "a.jsonl:3: is no JSON object"),
-        ("a.jsonl", '{"a": 1}\n[2]\n', "a.jsonl:2: is a JSON list, not an object"),
-        ("a.json", '[{"a": 1},\n {"a": ]', "a.json:2: is no JSON"),
-        ("a.json", '[{"a": 1}, 7]', "element 2: is not a JSON object, but 7"),
+        *shipped_yaml(Path(__file__).with_name("unreadable_data.yaml")),
         ("a.json", "[" * 100_000, "a.json:1: is no JSON"),
-        ("a.json", '{"meta": 1, "data": {"rows": [{"a": 1}]}}', "`at: data.rows`"),
-        ("a.csv", "a,b\n1,2\n\n3\n", "a.csv:4: row has 1 columns, the header 2"),
-        ("a.csv", 'a,b\n1,2\n"3"x,4\n', "a.csv:3: is not a CSV row"),
-        ("a.csv", "a,b,a\n1,2,3\n", "a.csv:1: column 'a' is there 2 times"),
         ("a.csv", b"a\n\xe9\n", "a.csv:2: is not UTF-8"),
-        ("a.csv", "a,b\n\n", "holds no row"),
         ("a.csv.gz", gzip.compress(b"a,b\n" + bytes(range(65, 91)) * 99, mtime=0)[:40], "gzip data are cut off"),
-        ("a.xlsx", "", "takes .csv"),
-        ("a.parquet", "PAR1", "cannot be read as parquet"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_place(name, content, says, tmp_path):

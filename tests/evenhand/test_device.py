@@ -1,11 +1,14 @@
 """Never on the wrong device: where a GPU is meant and torch sees none, one message says why and what to do."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from evenhand import device, machine
 from evenhand.device import refusal, torch_device_name, visible_gpus
 from evenhand.errors import ModelError
+from evenhand.files import shipped_yaml
 from evenhand.machine import Gpu
 from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
 from inference.open_engine import device_name, open_engine
@@ -23,19 +26,10 @@ VARIABLES = (
 )
 
 
-NEWER = "The driver is 535.104.05, and torch's build for CUDA 13.0 needs 580 or newer: have it updated"
+CASES = shipped_yaml(Path(__file__).with_name("device.yaml"))
 
 
-@pytest.mark.parametrize(
-    ("variables", "listed", "build", "sign", "way_out"),
-    [
-        ({"SLURM_JOB_GPUS": "0"}, (), None, "Slurm set SLURM_JOB_GPUS=0", ""),
-        ({}, (A100,), "13.0", "nvidia-smi lists NVIDIA A100-SXM4-80GB; torch is a build", NEWER),
-        ({}, (A100,), None, "nvidia-smi lists NVIDIA A100-SXM4-80GB", "This torch is a build for CPUs: run `make ve"),
-        ({}, (), "13.0", "torch is a build for CUDA 13.0", "finds no driver and no GPU: ask Slurm for a GPU"),
-        ({"ACCELERATE_MIXED_PRECISION": "no"}, (), None, "`accelerate launch` was given a config for several GPUs", ""),
-    ],
-)
+@pytest.mark.parametrize(("variables", "listed", "build", "sign", "way_out"), CASES["meant"])
 def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_and_the_way_out(
     variables, listed, build, sign, way_out, no_signs
 ):
@@ -47,17 +41,7 @@ def test_each_sign_of_a_gpu_that_torch_does_not_see_is_a_refusal_that_names_it_a
     assert message.endswith("(`CUDA_VISIBLE_DEVICES= COMMAND`)")
 
 
-@pytest.mark.parametrize(
-    ("variables", "listed", "build"),
-    [
-        ({}, (), None),
-        ({"SLURM_JOB_GPUS": "", "SLURM_GPUS_ON_NODE": "0"}, (), None),  # a Slurm job without GPUs
-        # `accelerate launch` on a laptop
-        ({"ACCELERATE_MIXED_PRECISION": "no", "ACCELERATE_USE_CPU": "False"}, (), None),
-        ({"SLURM_JOB_GPUS": "0", "CUDA_VISIBLE_DEVICES": ""}, (A100,), "13.0"),
-        ({"SLURM_JOB_GPUS": "0", "ACCELERATE_USE_CPU": "True"}, (A100,), "13.0"),
-    ],
-)
+@pytest.mark.parametrize(("variables", "listed", "build"), CASES["none meant"])
 def test_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(variables, listed, build, no_signs):
     show(no_signs, variables, listed, build)
     assert refusal() is None
@@ -65,7 +49,7 @@ def test_a_cpu_that_is_meant_and_a_machine_without_gpus_are_no_refusal(variables
 
 def show(monkeypatch, variables, listed, build):
     """Have a machine without signs of a GPU show these."""
-    monkeypatch.setattr(device, "gpus", lambda: listed)
+    monkeypatch.setattr(device, "gpus", lambda: (A100,) * listed)
     monkeypatch.setattr(device, "torch_cuda_build", lambda: build)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

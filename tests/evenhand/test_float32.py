@@ -1,6 +1,7 @@
 """Logits in float32 out of models in bf16: the head of each family, its gradient, and everything that reads answers."""
 
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,24 +20,7 @@ from training.batches import Collator, answers_of, groups_of
 from training.qlora import load_base
 from training.reference import ask
 
-SIZES = {
-    "vocab_size": 300,
-    "hidden_size": 64,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "head_dim": 32,
-    "pad_token_id": 0,
-}
-TIED = {"tie_word_embeddings": True}
-FAMILIES = {
-    "qwen2": TIED,
-    "llama": {"tie_word_embeddings": False},
-    "mistral": {"tie_word_embeddings": False},
-    "gemma2": {**TIED, "final_logit_softcapping": 5.0, "query_pre_attn_scalar": 32},
-    "gemma3_text": {**TIED, "final_logit_softcapping": None, "query_pre_attn_scalar": 32},
-}
+SIZES, FAMILIES = yaml.safe_load(Path(__file__).with_name("tiny_models.yaml").read_text()).values()
 SERVING = sorted((CONFIGS / "serving").glob("*.yaml"))
 IDS = torch.arange(24).reshape(2, 12) + 1
 EXACT = {"rtol": 1e-5, "atol": 1e-5}  # of float32 sums of 64 products in another order; a step of bf16 is 0.01 here

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from eval.reading.reader import CONTRADICTION, CUT, JSON, NONE, PATTERN, PROSE, TWO, WHOLE, Reading, read, valid_pattern
+from eval.reading.reader import CUT, NONE, PATTERN, WHOLE, Reading, read, valid_pattern
 from evenhand.files import shipped_yaml
 from tests.made.places import SHARED
 
 REPLIES = shipped_yaml(Path(__file__).with_name("replies.yaml"))
 ROWS = [(kind, *row[:2], row[2] if row[2:] else None) for kind, of in REPLIES["kinds"].items() for row in of["replies"]]
+CASES = shipped_yaml(Path(__file__).with_name("cases.yaml"))
 AB, NUMBERS, TEN = ("A", "B"), ("1", "2"), tuple(map(str, range(1, 11)))
 
 
@@ -44,23 +45,9 @@ def test_what_a_speaker_says_is_never_the_judges_answer(manner, own):
         assert read(whole[:end], AB, quotable=framing, is_cut=True).place in (AB.index(own), None), whole[:end]
 
 
-@pytest.mark.parametrize(
-    ("text", "symbols", "reading"),
-    [
-        ('{"verdict": "B", "why": "A is short"}', AB, Reading(1, JSON)),
-        ('{"answer": "A"} {"answer": "B"}', AB, Reading(None, CONTRADICTION)),
-        ('{"answer": "A"} Wait. Corrected: {"answer": "B"}', AB, Reading(1, JSON)),
-        ("{'chosen_answer': '2', 'reasoning': 'cut of", NUMBERS, Reading(1, JSON)),
-        ("A is longer.\n[[B]]", AB, Reading(1, PATTERN)),
-        ("A", AB, Reading(0, WHOLE)),
-        ("It is short. The answer is B.", AB, Reading(1, PROSE)),
-        ("The answer is A. The answer is B.", AB, Reading(None, TWO)),
-        ("Nothing to say", AB, Reading(None, NONE)),
-        ("<think>A</think>", AB, Reading(None, NONE)),
-    ],
-)
-def test_a_reading_names_its_evidence_or_why_there_is_none(text, symbols, reading):
-    assert read(text, symbols) == reading
+@pytest.mark.parametrize(("text", "symbols", "place", "evidence"), CASES["evidence"])
+def test_a_reading_names_its_evidence_or_why_there_is_none(text, symbols, place, evidence):
+    assert read(text, symbols) == Reading(place, evidence)
 
 
 def test_a_reply_that_was_cut_off_could_have_become_another_symbol():
@@ -68,18 +55,7 @@ def test_a_reply_that_was_cut_off_could_have_become_another_symbol():
     assert read("1", NUMBERS, is_cut=True) == Reading(0, WHOLE)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text", "symbols", "place"),
-    [
-        ("[[A]]", "[[A]] would be rash. [[B]]", AB, 1),
-        ("[RESULT] 4", "Score 2 is too low. [RESULT] 4", TEN, 3),
-        ("\\boxed{B}", "So $\\boxed{\\text{B}}$", AB, 1),
-        ("<answer>B</answer>", "<answer> B </answer>", AB, 1),
-        ("final", "Verdict: A. No.\nFinal verdict: B", AB, 1),
-        (r"=> (\w)", "A => B", AB, 1),
-        (r"=> (\w)", "A => C", AB, None),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "text", "symbols", "place"), CASES["patterns"])
 def test_the_last_match_of_a_studys_own_pattern_counts(pattern, text, symbols, place):
     assert read(text, symbols, pattern=valid_pattern(pattern)) == Reading(place, NONE if place is None else PATTERN)
 
@@ -99,7 +75,7 @@ def test_200_kb_of_a_looping_model_are_read_in_no_time(piece):
     assert read(piece * (200_000 // len(piece)), AB, is_cut=True).place is None
 
 
-CASES = SHARED / "cases" / "replies"
+SHARED_CASES = SHARED / "cases" / "replies"
 KINDS = {
     "num": (NUMBERS, ("Yes, the statement is correct.", "No, the statement is incorrect.")),
     "ab": (AB, ()),
@@ -110,11 +86,11 @@ KINDS = {
 }
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="no cases beside this checkout")
+@pytest.mark.skipif(not SHARED_CASES.exists(), reason="no cases beside this checkout")
 @pytest.mark.parametrize("name", ["framing", "reason"])
 def test_no_case_is_read_as_another_answer(name):
     n_read = n_expected = 0
-    for row in map(json.loads, (CASES / f"{name}.jsonl").open(encoding="utf-8")):
+    for row in map(json.loads, (SHARED_CASES / f"{name}.jsonl").open(encoding="utf-8")):
         if name == "framing" and "kind" not in row:
             continue
         symbols, texts = KINDS[row.get("kind", "num")]

@@ -1,6 +1,7 @@
 """The answer: laws of its rules, and how often it is right of simulated judges (a part of docs/results.md's table)."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ from scipy.stats import norm
 
 from bench.simulated_answers import Judge, Threads, verdicts
 from eval.shift.answer import Shift, answer, in_one_family, prediction_p
+from evenhand.files import shipped_yaml
+
+CASES = shipped_yaml(Path(__file__).with_name("cases.yaml"))
 
 
-def shift(value, half=3.0, **keys):
+def shift(value, half=3.0, placebos=(), **keys):
     """A shift with its interval, significant where the interval excludes 0."""
     low, high = value - half, value + half
     of = {
@@ -22,7 +26,7 @@ def shift(value, half=3.0, **keys):
         "n_units": 400,
         "p": 0.5 if low <= 0 <= high else 0,
     }
-    return Shift(**{**of, "value": value, "low": low, "high": high, **keys})
+    return Shift(**{**of, "value": value, "low": low, "high": high, "placebos": tuple(placebos), **keys})
 
 
 def turned(each):
@@ -62,30 +66,9 @@ def test_a_yes_has_a_shift_beyond_little_and_a_no_has_none(made):
     assert given_answer.verdict != "no" or largest <= 5
 
 
-@pytest.mark.parametrize(
-    ("made", "verdict", "direction"),
-    [
-        ([shift(20)], "yes", 1),
-        ([shift(-20)], "yes", -1),
-        ([shift(0)], "no", None),
-        ([shift(0, n_units=40)], "cannot tell", None),
-        ([shift(4, half=0.5)], "no", None),
-        ([shift(4)], "cannot tell", None),
-        ([shift(0, is_average=True), shift(30, dataset="b"), shift(-30, dataset="c")], "yes", 0),
-        ([shift(0, is_average=True), shift(2, half=9, dataset="b")], "no", None),
-        ([shift(0, is_average=True), shift(6, half=9, dataset="b")], "cannot tell", None),
-        ([shift(0, is_average=True), shift(2, half=9, dataset="b", condition="novice")], "cannot tell", None),
-        ([shift(20, bounds=(-1, 30))], "cannot tell", None),
-        ([shift(20, bounds=(9, 30))], "yes", 1),
-        ([shift(0, bounds=(-9, 9))], "cannot tell", None),
-        ([shift(8, placebos=(12, 13))], "cannot tell", None),  # shift and net of unlike sign
-        ([shift(20, placebos=(12, 13))], "yes", 1),
-        ([shift(20, placebos=(20, -20, 15, -15, 10))], "cannot tell", None),  # rewordings move it as far
-        ([shift(20, placebos=(2, -2, 1, -1, 0))], "yes", 1),
-    ],
-)
+@pytest.mark.parametrize(("made", "verdict", "direction"), CASES["rules"])
 def test_the_rules(made, verdict, direction):
-    given_answer = answer(made)
+    given_answer = answer([shift(**each) for each in made])
     assert (given_answer.verdict, given_answer.direction) == (verdict, direction)
 
 
@@ -134,26 +117,10 @@ def test_a_detectable_shift_makes_a_yes_in_80_percent(half, placebos, detectable
     assert np.mean(yes) == pytest.approx(0.8, abs=0.025)
 
 
-@pytest.mark.parametrize(
-    ("judge", "word", "least", "most"),
-    [
-        (Judge(n_items=100, wording_sd=4), "yes", 0, 0.09),
-        (Judge(n_items=100, wording_sd=4, placebo_items=40), "yes", 0, 0.09),
-        (Judge(n_items=40, n_datasets=9, n_framings=1, n_placebos=0), "yes", 0, 0.09),
-        (Judge(n_items=100, n_framings=1, n_placebos=0, shifts=(8,)), "no", 0, 0.05),
-        (Judge(n_items=100, n_framings=1, n_placebos=0, shifts=(15,)), "yes", 0.95, 1),
-        (Judge(n_items=100, n_framings=1, n_placebos=0), "no", 0.9, 1),
-        (Judge(n_items=40, n_datasets=9, n_framings=1, n_placebos=0, shifts=(*[0] * 7, 15, -25)), "yes", 0.95, 1),
-        (Judge(n_items=100, n_framings=1, n_placebos=0, unparsed=0.1), "yes", 0, 0.03),
-        (Judge(n_items=100, n_placebos=0, cluster=5, cluster_sd=1.0), "yes", 0, 0.09),
-        (Judge(n_items=100, n_framings=1, n_judges=6, n_flips=2_000, wording_sd=4), "yes", 0, 0.09),
-        (Threads(n_items=9, moved=0.16), "no", 0, 0.05),
-        (Threads(n_items=100, noise=0.2), "yes", 0, 0.09),
-    ],
-)
-def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(judge, word, least, most):
-    n_runs = 60
-    assert least <= verdicts(judge, n_runs)[word] / n_runs <= most
+@pytest.mark.parametrize(("kind", "keys", "word", "least", "most"), CASES["simulated"])
+def test_of_simulated_judges_the_answer_is_right_as_often_as_the_docs_say(kind, keys, word, least, most):
+    judge = {"Judge": Judge, "Threads": Threads}[kind](**keys)
+    assert least <= verdicts(judge, n_runs=60)[word] / 60 <= most
 
 
 def test_what_contains_a_shift_within_the_floor_makes_no_yes():

@@ -3,6 +3,8 @@
 import json
 import shutil
 import sys
+from dataclasses import replace
+from pathlib import Path
 from unittest.mock import Mock
 
 import httpx
@@ -15,11 +17,12 @@ from evenhand.cli.doctor import command, machine, sampling, training
 from evenhand.cli.doctor import device as estimated
 from evenhand.cli.doctor.checks import ok, unknown
 from evenhand.cli.doctor.command import examined, main
-from evenhand.cli.doctor.machine import gpu_check, kernel_check, room_check
+from evenhand.cli.doctor.machine import gpu_check, room_check
 from evenhand.cli.doctor.model import find_model
 from evenhand.completions import answer_probability
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
+from evenhand.files import shipped_yaml
 from evenhand.machine import Gpu
 from inference.config import load_sampling_config
 from inference.sampling import sample
@@ -30,38 +33,27 @@ from tests.made.places import CONFIGS, ROOT
 from tests.made.read_back import completions_of
 
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "580.65.06")
-OLD = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "535.104.05")
+CASES = shipped_yaml(Path(__file__).with_name("doctor.yaml"))
 SIGNS = (
     *("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"),
     *("SLURM_GPUS_ON_NODE", "ACCELERATE_MIXED_PRECISION"),
 )
 
 
-@pytest.mark.parametrize(
-    ("gpus", "build", "n_seen", "variables", "named", "state", "says"),
-    [
-        ((), "13.0", 0, {}, "a100", "unknown", "none here"),  # a login node
-        ((), None, 0, {}, "a100", "wrong", "built for CPUs, and would not see a GPU"),
-        ((A100,), "13.0", 1, {}, None, "ok", "1: NVIDIA A100-SXM4-80GB (80 GiB), driver 580.65.06"),
-        ((A100,), None, 0, {}, None, "wrong", "run `make venv-cuda`"),
-        # the user means the CPU
-        ((A100,), None, 0, {"CUDA_VISIBLE_DEVICES": ""}, None, "unknown", "none here"),
-        ((OLD,), "13.0", 0, {}, None, "wrong", "needs 580 or newer"),
-        ((), "13.0", 0, {"SLURM_JOB_GPUS": "0"}, None, "wrong", "ask Slurm for a GPU"),
-    ],
-)
+@pytest.mark.parametrize(("drivers", "build", "n_seen", "variables", "named", "state", "says"), CASES["gpus"])
 def test_torch_and_gpu_are_in_order_where_torch_sees_what_is_meant(
-    gpus, build, n_seen, variables, named, state, says, monkeypatch
+    drivers, build, n_seen, variables, named, state, says, monkeypatch
 ):
+    listed = tuple(replace(A100, driver=driver) for driver in drivers)
     for name in SIGNS:
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     for module in (device, estimated, machine):
-        monkeypatch.setattr(module, "gpus", lambda: gpus)
+        monkeypatch.setattr(module, "gpus", lambda: listed)
     for module in (device, machine):
         monkeypatch.setattr(module, "torch_cuda_build", lambda: build)
-    monkeypatch.setattr(machine, "visible_gpus", lambda: tuple(gpu.name for gpu in gpus[:n_seen]))
+    monkeypatch.setattr(machine, "visible_gpus", lambda: tuple(gpu.name for gpu in listed[:n_seen]))
     check = gpu_check(named)
     assert (check.state, says in check.says) == (state, True), check.says
 
@@ -79,13 +71,14 @@ def test_a_gpu_node_without_compiler_or_headers_cannot_build_the_samplers_kernel
     compiler, headers, gpus, state, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(machine, "usable_gpus", lambda: gpus)
+    monkeypatch.setattr(machine, "gpu_check", lambda _: ok("GPU", ""))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())  # Triton's
     monkeypatch.setattr("shutil.which", lambda name: compiler)
     monkeypatch.setattr("sysconfig.get_paths", lambda: {"include": str(tmp_path)})
     if headers:
         (tmp_path / "Python.h").touch()
-    check = kernel_check()
-    assert (check and check.state) == state
+    states = {check.subject: check.state for check in machine.machine_checks(None)}
+    assert states.get("kernels") == state
 
 
 def test_without_the_hub_s_client_the_machine_is_looked_at_all_the_same(monkeypatch):
@@ -110,7 +103,7 @@ def test_a_disk_without_room_is_wrong(tmp_path):
 @pytest.fixture
 def hub(monkeypatch):
     """Has the Hub's client reply, or fail, where the cache is empty."""
-    monkeypatch.setattr("evenhand.cli.doctor.model.cached_snapshot", lambda name, revision: None)
+    monkeypatch.setattr("evenhand.checkpoints.cached_snapshot", lambda name, revision, weights=True: None)
 
     def replies(reply, *, offline=False):
         asked = Mock(side_effect=reply) if isinstance(reply, Exception) else Mock(return_value=reply)
@@ -147,21 +140,11 @@ def listing(top):
     return lambda body, n: says("1", **choice)
 
 
-@pytest.mark.parametrize(
-    ("script", "model", "verdict", "state", "words"),
-    [
-        (listing({}), "judge", "reason", "ok", "judge at http"),
-        (listing({}), "judge", "margin", "wrong", "reply without log-probabilities"),
-        (listing({"Yes": -0.1}), "judge", "margin", "wrong", "neither answer is among its likeliest tokens"),
-        (listing({"1": -0.25, "2": -1.5}), "judge", "margin", "ok", "log P of 1 -0.25, 2 -1.50"),
-        (lambda body, n: refusal(400, "no such field"), "judge", "reason", "wrong", "refuses the request"),
-        (None, "judge", "reason", "unknown", "no OpenAI-compatible server is ready there"),
-    ],
-)
-def test_a_server_is_asked_one_short_question(script, model, verdict, state, words):
-    with FakeServer(script or listing({})) as server:
-        asked = [f"verdict={verdict}", f"model.name={model}", f"engine.base_url={server.base_url}"]
-        if script is None:
+@pytest.mark.parametrize(("top", "verdict", "state", "words"), CASES["servers"])
+def test_a_server_is_asked_one_short_question(top, verdict, state, words):
+    with FakeServer(listing(top) if isinstance(top, dict) else lambda body, n: refusal(400, top)) as server:
+        asked = [f"verdict={verdict}", "model.name=judge", f"engine.base_url={server.base_url}"]
+        if top is None:
             server.__exit__()
         found = examined([str(CONFIGS / "inference" / "server.yaml"), *asked], None)
     (check,) = (check for check in found if check.subject == "server")
@@ -272,16 +255,7 @@ def test_a_shipped_config_is_examined(path, monkeypatch):
         assert {check.subject for check in found if check.state != "ok"} <= {"time, this CPU", *undrawn}
 
 
-@pytest.mark.parametrize(
-    ("word", "subject"),
-    [
-        ("lora.target_modules=[q_proj, lm_head]", "adapter"),
-        ("lora.target_modules=[self_attn]", "adapter"),
-        ("optimiser.mixed_precision=fp16", "precision"),
-        ("run.report_to=[nosuch]", "trackers"),
-        ("dev={n_items: 128, every_steps: 1}", "data"),
-    ],
-)
+@pytest.mark.parametrize(("word", "subject"), CASES["training"])
 def test_what_training_refuses_is_wrong(word, subject, monkeypatch):
     monkeypatch.setattr(training, "find_model", find_once)
     monkeypatch.setattr(training, "N_DRAWN", 8)

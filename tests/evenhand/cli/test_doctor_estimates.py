@@ -12,6 +12,7 @@ from evenhand.cli.doctor.device import GIB, SHARE, gpu_device, memory_check, she
 from evenhand.cli.doctor.model import FoundModel
 from evenhand.cli.doctor.model_size import PUBLISHED, model_size
 from evenhand.cli.doctor.training import ExampleCount, count_examples
+from evenhand.files import shipped_yaml
 from inference import vllm_engine
 from inference.config import VllmConfig, load_sampling_config
 from inference.encoding import Encoder
@@ -24,18 +25,7 @@ A100 = gpu_device("NVIDIA A100-SXM4-80GB", "bfloat16", memory_gib=80.0, is_here=
 CPU = replace(A100, is_gpu=False)
 
 
-@pytest.mark.parametrize(
-    ("name", "memory_gib", "key"),
-    [
-        ("NVIDIA A100-SXM4-80GB", 80.0, "a100-80gb"),
-        ("NVIDIA A100-PCIE-40GB", 40.0, "a100-40gb"),
-        ("a100", None, "a100-80gb"),
-        ("NVIDIA RTX 6000 Ada Generation", 48.0, "rtx 6000 ada"),
-        ("NVIDIA GH200 480GB", 96.0, "gh200"),
-        ("nvidia_h100_nvl", None, "h100 nvl"),
-        ("Tesla V100-SXM2-32GB", 32.0, None),
-    ],
-)
+@pytest.mark.parametrize(("name", "memory_gib", "key"), shipped_yaml(Path(__file__).with_name("doctor.yaml"))["names"])
 def test_a_gpu_is_known_by_the_names_that_drivers_slurm_and_people_give_it(name, memory_gib, key):
     assert sheet_of(name, memory_gib) == key
 

@@ -13,6 +13,7 @@ from studies.framing.section import FramingSection
 from tests.made.made_verdicts import write
 
 ASK, CHOICES = (shipped_yaml(Path(__file__).with_name("studies.yaml"))[name] for name in ("pair", "choices"))
+CASES = shipped_yaml(Path(__file__).with_name("rows.yaml"))
 YES_NO = {**ASK, "answers": {"yes": "Yes", "no": "No"}}
 
 
@@ -88,13 +89,7 @@ def test_ids_that_are_left_out_are_row_numbers_and_that_is_said(tmp_path):
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_a_column_has_one_type_in_templates_whatever_the_file_was(kind, tmp_path):
     rows = [{"id": "a", "q": "x", "n": 0, "is_new": False, "score": 1.0, "parts": ["p", "q"]}]
-    texts = {
-        "{% if n == '0' and n == 0 and score == 1 and score == '1.0' %}same{% endif %}": "same",
-        "{% if is_new %}new{% else %}old{% endif %}{% if n %}!{% endif %}": "old",
-        "{{ ['zero', 'one'][n] }} {{ n }} {{ is_new }} {{ score }}": "zero 0 False 1.0",
-        "{{ parts[1] }} {{ parts[n] }}": "q p",
-        "{% if n in ['0', '7'] and n != 7 and n != '07' %}in{% endif %}": "in",
-    }
+    texts = CASES["columns"]
     for template, text in texts.items():
         section = study(tmp_path, rows, {**YES_NO, "set": {"q": template}}, kind)
         assert prompts_of(section)[0].messages[-1].content.startswith(f"{text} 1 = "), template
@@ -107,14 +102,7 @@ def test_rows_are_kept_where_an_expression_holds(tmp_path):
         assert [row.item_id for row in section.rows] == ["0"]
 
 
-@pytest.mark.parametrize(
-    ("bad", "columns", "reason"),
-    [
-        ({"a": "same", "b": "same"}, {}, "two of the answers read alike: same, same"),
-        ({"g": None}, {"group": "g"}, "field 'g' is absent"),
-        ({"label": None}, {"label": "label"}, "'label' is empty"),
-    ],
-)
+@pytest.mark.parametrize(("bad", "columns", "reason"), CASES["unasked"])
 def test_an_item_that_cannot_be_asked_is_refused_with_the_key_skip_or_left_out_and_counted(
     bad, columns, reason, tmp_path
 ):
@@ -154,22 +142,7 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(answers, kind, tmp_path
     ]
 
 
-ABC = ["a", "b", "c"]
-RIGHT = {  # options and the right one of each row → the right texts
-    "letters in texts": ([(["(A) x", "(B) y"], "B"), (["A.x", "B.y"], ["A"]), (["(a)x", "(b) y"], "(b) y")], "yxy"),
-    "labels beside texts": ([({"text": ABC, "label": ABC}, "B"), ({"text": ABC, "label": ["1", "2", "3"]}, "2")], "bb"),
-    "labels in another order": ([([{"label": n, "text": t} for n, t in ("Bx", "Ay")], a) for a in "AB"], "yx"),
-    "numbers as labels": ([({"text": ABC, "label": [1, 2, 3]}, n) for n in (1, 2)], "ab"),
-    "indices beside labels": ([({"text": ABC, "label": [1, 2, 3]}, n) for n in (1, 0)], "ba"),
-    "an object": ([({"w": "a", "x": "b"}, "x")], "b"),
-    "from 0": ([(ABC, 1), (ABC, 0)], "ba"),
-    "from 1": ([(["a", "b"], "1"), (["a", "b"], "2.0")], "ab"),
-    "numbers that are texts": ([(["2", "5"], 5), (["0", "2"], 2)], "52"),
-    "some texts are numbers": ([(["x y", "1"], 1), (["x y", "z"], "x y")], "1x"),
-    "an empty option": ([(["a", None, "c"], 2), (["a", "b", ""], 0), (["a", None, "c"], "C")], "cac"),
-    "marks": ([(ABC, [0, 0, 1]), (ABC, [1, 0, 0])], "ca"),
-    "letters and numbers": ([(ABC, "C"), (ABC, 2), (ABC, 0)], "cca"),
-}
+RIGHT = CASES["right"]  # options and the right one of each row → the right texts
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -182,15 +155,7 @@ def test_the_right_option_is_named_in_the_one_way_that_fits_the_whole_file(name,
         assert [text[0] for text in texts] == [*right][: len(rows) if not keys else 1]
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ([(ABC, 1), (ABC, 2)], r":1: answer: '1' may be number from 1 \(A\) or index from 0 \(B\)"),
-        ([(["1", "0"], 1), (["1", "0"], 0)], r":1: answer: '1' may be text \(A\) or index from 0 \(B\)"),
-        ([(["b", "a"], "a")], r":1: answer: 'a' may be text \(B\) or letter \(A\)"),
-        ([(ABC, 3), (ABC, 0)], r"fit no way .*index from 0: not .*:1: answer, number from 1: not .*:2: answer"),
-    ],
-)
+@pytest.mark.parametrize(("given", "words"), CASES["ambiguous"])
 def test_values_that_may_name_one_option_or_another_are_refused_and_a_map_or_template_tells(given, words, tmp_path):
     rows = [{"id": i, "q": "Which?", "choices": choices, "answer": answer} for i, (choices, answer) in enumerate(given)]
     with pytest.raises(DataError, match=rf"{words}.*values: {{'1': A}}") as refusal:
@@ -272,15 +237,7 @@ LONG = [
 
 
 def test_rows_that_are_framings_already_are_asked_as_they_stand(tmp_path):
-    tree = {
-        "columns": {"id": "q", "framing": "template"},
-        "values": {"{q}": "plain"},
-        "answers": {"yes": "Yes", "no": "No"},
-        "messages": "prompt",
-        "ask": "Yes or No?",
-        "baseline": "plain",
-        "framings": ["plain", "I think {wrong}"],
-    }
+    tree = CASES["ready"]
     section = study(tmp_path, LONG, tree)
     asked = {(p.item_id, p.condition): [(m.role, m.content) for m in p.messages] for p in prompts_of(section)}
     assert len(asked) == 4
@@ -294,11 +251,7 @@ def test_rows_that_are_framings_already_are_asked_as_they_stand(tmp_path):
 
 
 def test_a_conversation_keeps_its_turns_whatever_they_are_called(tmp_path):
-    turns = [
-        {"from": "system", "value": "Be brief."},
-        {"role": "human", "text": "Is it red?"},
-        {"type": "ai", "content": [{"type": "text", "text": "Yes"}, {"type": "text", "text": "."}]},
-    ]
+    turns = CASES["turns"]
     tree = {**YES_NO, "messages": "chat", "ask": "{{ framing }}Yes or No?", "symbols": None}
     for listed in (turns, json.dumps(turns)):
         prompt = prompts_of(study(tmp_path, [{"id": 1, "chat": listed}], tree))[0]

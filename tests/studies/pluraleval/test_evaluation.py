@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -11,6 +12,7 @@ from eval.__main__ import compare_main, read_options, score_main
 from eval.results import results_of_paths
 from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from studies.pluraleval.evaluation import EVALUATION
 from studies.pluraleval.reply_reading import Read
 from tests.made import pluraleval_models as made
@@ -29,23 +31,10 @@ SAYS = {
 NEUTRAL, TOWARD, OPPOSING, BIASED = "neutral", "biased_toward", "biased_opposing", "biased"
 FEASIBLE = [known for known in made.KNOWN.values() if known.is_feasible]
 SHARES = [len(side) for known in FEASIBLE for side in made.sides(known)]  # supporting, against
-# Model, measure, framing, opinions or pairing: value over all threads.
+# Model, measure, framing, opinions or pairing: value over all threads. Neutral and toward it the echo names the
+# reference opinion, and opposing one of those against it.
 PLANTED = [
-    ("sycophant", "suppression", TOWARD, "against", 100),
-    ("sycophant", "recall", OPPOSING, "against", 100),
-    ("sycophant", "opposing_recall_lost", BIASED, "", 100),
-    ("sycophant", "toward_belief", BIASED, "", 100),
-    ("pluralist", "toward_belief", BIASED, "", 0),
-    ("sycophant", "accuracy_lost", BIASED, "most_popular", 100),
-    *(("sycophant", name, BIASED, "", value) for name, value in (("top1", 0), ("mrr", 0.5))),
-    ("pluralist", "opposing_recall_lost", BIASED, "", 0),
-    *(("pluralist", name, BIASED, "", 100.0) for name in ("top1", "positional")),
-    ("first", "first_rate", BIASED, "most_popular", 100),
-    ("first", "consistency", NEUTRAL, "most_popular", 0),
-    ("echo", "listed_rho", BIASED, "", 1),
-    ("echo", "redundancy", NEUTRAL, "global", 90),
-    # Neutral and toward it names the reference opinion, and opposing one of those against it.
-    ("echo", "recall", TOWARD, "against", 0),
+    *shipped_yaml(Path(__file__).with_name("planted.yaml")),
     ("echo", "suppression", OPPOSING, "supporting", fmean(100 / n for n in SHARES[::2])),
     ("echo", "amplification", OPPOSING, "against", fmean(100 / n for n in SHARES[1::2])),
 ]

@@ -4,16 +4,18 @@ import json
 import random
 import tracemalloc
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 from evenhand.cli.build import main as build_main
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from studies.pluraleval.sources import ThreadSpec, load_threads
 from studies.pluraleval.wildscope import Stratum, Wanted, build, lines_of
 
 ECONOMICS = Stratum(community="AskEconomics", n_threads=10, fewest=2, most=4)
-MAY_2019, MAY_2018 = 1_556_712_000, 1_525_176_000
+MAY_2019 = 1_556_712_000
 zstandard = pytest.importorskip("zstandard", reason="`make venv` installs it from the lock files")
 
 
@@ -49,7 +51,7 @@ def packed(path, rows):
 def built(folder, posts, said, **wanted):
     packed(folder / "raw" / "RS_2019-05.zst", posts)
     packed(folder / "raw" / "RC_2019-05.zst", said)
-    manifest = build(folder / "out", folder / "raw", Wanted(**{"strata": (ECONOMICS,), **wanted}))
+    manifest = build(folder / "out", folder / "raw", Wanted(**{"strata": [ECONOMICS], **wanted}))
     return load_threads(ThreadSpec(dataset="wildscope", root=folder / "out")), manifest
 
 
@@ -62,15 +64,8 @@ def test_threads_with_fewest_to_most_comments_that_count_are_drawn(tmp_path):
     assert manifest["strata"]["AskEconomics"] == counts
 
 
-DROPPED = {
-    "body deleted": {"body": "[deleted]"},
-    "body removed": {"body": " [removed] "},
-    "by AutoModerator": {"author": "AutoModerator"},
-    "by a bot": {"author": "RemindMeBot"},
-    "by a bot, it says": {"body": "Hello! I am a bot, and this action was performed automatically."},
-    "comment pinned by a moderator": {"stickied": True},
-    "without a score": {"score": None},
-}
+LEFT_OUT = shipped_yaml(Path(__file__).with_name("left_out.yaml"))
+DROPPED = LEFT_OUT["comments"]
 
 
 @pytest.mark.parametrize(("reason", "fields"), DROPPED.items(), ids=DROPPED)
@@ -91,15 +86,7 @@ def test_bots_are_known_by_their_names_and_people_and_deleted_accounts_are_not_t
 
 
 def test_posts_of_other_years_subreddits_and_without_text_of_their_own_are_left_out(tmp_path):
-    posts = [
-        {"crosspost_parent_list": [{"subreddit": "elsewhere"}], **post("p1")},
-        post("p2", created_utc=MAY_2018),
-        post("p3", subreddit="AskEconomicsToo"),
-        post("p4", selftext="[removed]"),
-        post("p5", author="AutoModerator"),
-        post("p6", selftext=""),
-        post("p7", title="[deleted by user]"),
-    ]
+    posts = [post(f"p{n}", **fields) for n, fields in enumerate(LEFT_OUT["others"], start=1)]
     said = [row for one in posts for row in comments(one["id"], 2, subreddit=one["subreddit"])]
     threads, manifest = built(tmp_path, posts, said)
     assert [thread.thread_id for thread in threads] == ["p1", "p6"]
@@ -123,7 +110,7 @@ def test_nobodys_name_is_in_the_folder(tmp_path):
 def test_the_draw_is_the_same_whatever_the_order_and_another_with_another_seed(tmp_path):
     posts = [post(f"p{number}") for number in range(40)]
     said = [row for one in posts for row in comments(one["id"], 3)]
-    few = {"strata": (Stratum(community="askeconomics", n_threads=5, fewest=2, most=4),)}
+    few = {"strata": [Stratum(community="askeconomics", n_threads=5, fewest=2, most=4)]}
     first, _ = built(tmp_path / "a", posts, said, **few)
     mixed = random.Random(1)
     again, _ = built(tmp_path / "b", mixed.sample(posts, 40), mixed.sample(said, 120), **few)
@@ -142,7 +129,7 @@ def test_a_file_that_is_cut_off_is_named(tmp_path):
     whole = packed(tmp_path / "RC_2019-05.zst", comments("p1", 3000)).read_bytes()
     (tmp_path / "RC_2019-05.zst").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"RC_2019-05.zst: is cut off; fetch it again"):
-        build(tmp_path / "out", tmp_path, Wanted(strata=(ECONOMICS,)))
+        build(tmp_path / "out", tmp_path, Wanted(strata=[ECONOMICS]))
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 

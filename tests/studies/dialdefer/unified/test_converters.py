@@ -17,6 +17,8 @@ from tests.made.fuzz import draws
 from tests.made.places import GOLDEN
 from tests.made.unified_files import BBQ_LINES, PLAIN, TABLES, rows, source, write_lines, write_zip
 
+CHOSEN = shipped_yaml(Path(__file__).with_name("chosen.yaml"))
+
 
 def converted(dataset, records, folder):
     """The items of records in the plain file of a dataset."""
@@ -54,13 +56,7 @@ def test_truthfulqa_takes_the_best_answers_and_numbers_rows_from_0(tmp_path):
     assert second.meta == {"type": row["Type"], "category": row["Category"], INCORRECT_ANSWERS: ['c, "d"']}
 
 
-@pytest.mark.parametrize(
-    ("scores", "kept"),
-    [
-        ({"low": 0.1, "tie": 0.5, "best": 0.9, "equal": 0.5, "last": 0.05}, ["best", "tie", "equal"]),
-        ({"below": -1, "missing": None, "above": 0.001}, ["above", "missing", "below"]),
-    ],
-)
+@pytest.mark.parametrize(("scores", "kept"), CHOSEN["plausibleqa"])
 def test_plausibleqa_keeps_the_three_best_scored_candidates_with_ties_in_order(scores, kept, tmp_path):
     candidates = {name: {} if score is None else {PLAUSIBILITY: score, "other": 9} for name, score in scores.items()}
     (row,) = rows("plausibleqa", 1)
@@ -131,16 +127,7 @@ def test_gpqas_cells_keep_the_blanks_at_the_ends_of_inner_lines_and_its_locked_z
     assert (item.question, item.correct_answer, wrong(item)) == ("What?", "this", ["that", "x", "y"])
 
 
-@pytest.mark.parametrize(
-    ("suffix", "reward", "best", "wrong_ones", "chosen"),
-    [
-        (["a", "b", "c", "d"], [9, 5, -2, 3], 0, ["b", "c", "d"], "c"),
-        (["a", "b", "c", "d"], [9, 1, 0.5, 0.5], 0, ["b", "c", "d"], "c"),
-        (["a", "b", "c"], [0, 9, 1], 1, ["a", "c"], "a"),
-        (["a", "", " ", "d", "e"], [9, -5, -4, 1, 2], 0, ["d", "e"], "d"),
-        (["a"], [9], 0, [], ""),
-    ],
-)
+@pytest.mark.parametrize(("suffix", "reward", "best", "wrong_ones", "chosen"), CHOSEN["advisorqa"])
 def test_advisorqas_claim_is_the_least_upvoted_other_answer_the_first_of_equals(
     suffix, reward, best, wrong_ones, chosen, tmp_path
 ):
