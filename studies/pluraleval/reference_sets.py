@@ -153,9 +153,8 @@ def extract_opinions(judge: Judge) -> Steps[list[Opinion]]:
             prompts[number] = judge.prompt("extraction", number, messages, schema=EXTRACTION_SCHEMA)
         else:
             judge.count("extraction", NOT_ASKED)
-    lists = yield from judge.replies(
-        list(prompts.values()), lambda reply: strings_in(reply, "opinions", settings.max_opinions)
-    )
+    opinions_in = partial(strings_in, key="opinions", at_most=settings.max_opinions)
+    lists = yield from judge.replies([*prompts.values()], opinions_in)
     holders: dict[str, list[int]] = {}
     for number, texts in zip(prompts, lists, strict=True):
         for text in texts:

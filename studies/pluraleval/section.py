@@ -97,9 +97,8 @@ class PluralEvalSection(StudySection):
         """A thread each, but for those of which nothing is asked; see StudySection."""
         if self.references is not None:
             threads = load_threads(self.references.threads)
-            return Units(
-                LazyUnits(threads, partial(reference_unit, settings=self.references)), thread_set_hash(threads)
-            )
+            unit = partial(reference_unit, settings=self.references)
+            return Units(LazyUnits(threads, unit), thread_set_hash(threads))
         if self.responses is not None:
             sets, settings = load_references(self.responses.references), self.responses
             prompts_of = {s.thread.thread_id: [*Asker(s, settings).prompts()] for s in sets}

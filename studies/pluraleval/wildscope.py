@@ -125,10 +125,7 @@ def build(out: Path, raw: Path, wanted: Wanted) -> dict[str, Any]:
             return manifest
         threads, counts = sample_threads(files, wanted)
         if not threads:
-            raise DataError(
-                f"{raw}: no thread is of the subreddits, the year and the numbers of comments that are wanted "
-                f"({counts['strata']}); see --year and --stratum"
-            )
+            raise DataError(f"{raw}: no thread is as --year and --stratum want it ({counts['strata']}); change them")
         facts = {
             **request,
             "sources": described(sources),
