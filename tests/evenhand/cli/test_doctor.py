@@ -103,7 +103,7 @@ def test_a_disk_without_room_is_wrong(tmp_path):
 @pytest.fixture
 def hub(monkeypatch):
     """Has the Hub's client reply, or fail, where the cache is empty."""
-    monkeypatch.setattr("evenhand.cli.doctor.model.cached_snapshot", lambda name, revision: None)
+    monkeypatch.setattr("evenhand.checkpoints.cached_snapshot", lambda name, revision, weights=True: None)
 
     def replies(reply, *, offline=False):
         asked = Mock(side_effect=reply) if isinstance(reply, Exception) else Mock(return_value=reply)
