@@ -18,7 +18,8 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import beta
 
-from studies.narrator.measures import Definitions, conditioned
+from studies.narrator.measures import conditioned
+from studies.narrator.options import NarratorOptions
 from tests.made.narrator_judgments import judgment
 from tests.made.paper_figures import golden
 
@@ -68,7 +69,7 @@ def widths(detection):
     found = {}
     for task, visibility, perspective in CELLS:
         judgments = [one for model in MODELS for one in judged(task, visibility, perspective, model)]
-        for setting, row in conditioned(judgments, Definitions(detection=detection)):
+        for setting, row in conditioned(judgments, NarratorOptions(detection=detection)):
             if setting["perspective"] == perspective:
                 printed = float(TABLE_4[perspective, setting["is_detected"]][f"{task}_{visibility}_half"])
                 off = row["m"].half / math.sqrt(PART) - printed

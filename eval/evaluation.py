@@ -182,14 +182,10 @@ class Evaluation(Generic[Run]):
 
     def unparsed_in(self, judges: Mapping[str, Run], way_out: str = PARSE_ALL) -> str:
         """Where most replies of each judge are unparsed, in words; "" where all were parsed."""
-        worst = {
-            name: max(shares.items(), key=lambda of: of[1])
-            for name in judges
-            if (shares := self.unparsed(judges[name]))
-        }
-        listed = [
-            f"{share:.0f}% of the replies of {name} in {where}" for name, (where, share) in worst.items() if share
-        ]
+        listed = list[str]()
+        for name, judge in judges.items():
+            where, share = max(self.unparsed(judge).items(), key=lambda pair: pair[1], default=("", 0.0))
+            listed += [f"{share:.0f}% of the replies of {name} in {where}"] * bool(share)
         return f"{' and '.join(listed)} are unparsed. {way_out}".strip() if listed else ""
 
 

@@ -7,6 +7,7 @@ float32 copy of the head's weight is kept, which would otherwise be made twice a
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,17 +48,8 @@ def in_float32(linear: Any, hidden: "Tensor") -> "Tensor":
             return torch.nn.functional.linear(hidden.to(weight), weight, bias if bias is None else bias.to(weight))
         hidden = hidden.to(weight.device, torch.float32)
         # Checkpointed, since the backward pass would keep all float32 rows.
-        blocks = [
-            checkpoint(
-                lambda hidden, rows: hidden @ rows.float().T,
-                hidden,
-                rows,
-                use_reentrant=False,
-                preserve_rng_state=False,
-            )
-            for rows in weight.split(ROWS)
-        ]
-        logits = torch.cat(blocks, dim=-1)
+        times = partial(checkpoint, lambda rows: hidden @ rows.float().T, use_reentrant=False, preserve_rng_state=False)
+        logits = torch.cat([times(rows) for rows in weight.split(ROWS)], dim=-1)
         return logits if bias is None else logits + bias.float()
 
 

@@ -57,8 +57,8 @@ def source_of(package: str, file: str) -> str:
     return (Path(spec.origin).parent / file).read_text(encoding="utf-8") if spec and spec.origin else ""
 
 
-def kernel_tools_lacking() -> str:
-    """What Triton needs of this machine to build its kernels and does not find, in words; "" where it is not installed.
+def kernels_refused() -> str:
+    """Why Triton cannot build its kernels on this machine, and what to do; "" where it can, or is not installed.
 
     vLLM's sampler (Model Runner V2) and what torch compiles are such kernels.
     """
@@ -66,7 +66,9 @@ def kernel_tools_lacking() -> str:
         return ""
     has_compiler = any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang")))
     has_headers = (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file()
-    return " and ".join(["a C compiler"] * (not has_compiler) + ["Python.h"] * (not has_headers))
+    lacking = " and ".join(["a C compiler"] * (not has_compiler) + ["Python.h"] * (not has_headers))
+    way_out = f"install it (gcc, python3-dev), or set {WITHOUT_TRITON}"
+    return f"Triton, which builds vLLM's kernels, finds no {lacking} here: {way_out}" if lacking else ""
 
 
 def glibc() -> str | None:

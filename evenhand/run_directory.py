@@ -164,15 +164,12 @@ def planned_line(prompt: Prompt) -> dict[str, Any]:
     """A prompt's line in the plan, as it is read back: with lists in the place of tuples."""
     factors = plain(prompt.factors)
     schema = prompt.drawing.json_schema
-    extras = {
+    line = {
+        "prompt_hash": prompt.prompt_hash,
         "n": prompt.drawing.n,  # answers that it takes, where not the run's
         "cluster": prompt.cluster,
         "reads": prompt.reads and list(prompt.reads),
         "schema": schema and digest(schema, 8),  # so that no run goes on under another one
-    }
-    return {
-        "prompt_hash": prompt.prompt_hash,
-        **{key: value for key, value in extras.items() if value is not None},
         "item_id": prompt.item_id,
         "benchmark": prompt.benchmark,
         "dataset": prompt.dataset,
@@ -180,6 +177,7 @@ def planned_line(prompt: Prompt) -> dict[str, Any]:
         "factors": {key: list(value) if isinstance(value, tuple) else value for key, value in factors.items()},
         "answer_space": list(prompt.answer_space),
     }
+    return {key: value for key, value in line.items() if value is not None}
 
 
 def read_plan_lines(path: Path) -> Iterator[dict[str, Any]]:

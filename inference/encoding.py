@@ -79,12 +79,8 @@ class Encoder:
             render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt.reads))
             for prompt in prompts
         ]
-        return [
-            self.encoded(prompt, text, [*token_ids, *self.answers.lead])
-            for prompt, text, token_ids in zip(
-                prompts, texts, encode_batch(self.tokenizer, texts, config.chat_template), strict=True
-            )
-        ]
+        rows = zip(prompts, texts, encode_batch(self.tokenizer, texts, config.chat_template), strict=True)
+        return [self.encoded(prompt, text, [*token_ids, *self.answers.lead]) for prompt, text, token_ids in rows]
 
     def encoded(self, prompt: Prompt, text: str, token_ids: list[int]) -> Encoded:
         """A prompt with the answers that are read behind it. Raises ModelError where they cannot be."""

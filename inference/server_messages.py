@@ -83,11 +83,8 @@ def vllm_fields(config: InferenceConfig, prompt: Prompt) -> dict[str, Any]:
     """What only vLLM understands, and needs to answer as the offline engines do."""
     # Left out, these would come from the model's generation_config.json (Qwen2.5: repetition_penalty 1.05, top_k 20),
     # and the same greedy question would get another answer.
-    fields: dict[str, Any] = {
-        "top_k": config.sampling.top_k,
-        "min_p": 0.0,
-        "repetition_penalty": config.sampling.repetition_penalty,
-    }
+    sampling = config.sampling
+    fields: dict[str, Any] = {"top_k": sampling.top_k, "repetition_penalty": sampling.repetition_penalty, "min_p": 0.0}
     if config.chat_template:
         fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.args_for(prompt.reads)}
         fields["return_prompt_text"] = True

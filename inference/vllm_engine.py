@@ -11,7 +11,7 @@ from typing import Any, Self
 from evenhand.checkpoints import adapter_folder, adapter_rank, load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
 from evenhand.errors import ConfigError, ModelError, one_line
-from evenhand.machine import WITHOUT_TRITON, kernel_tools_lacking, vllm_reads_tokens
+from evenhand.machine import kernels_refused, vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from evenhand.run_directory import read_json
 from inference.config import InferenceConfig, VllmConfig
@@ -29,6 +29,8 @@ NOT_FINISHED = {None, "abort", "error"}  # of vLLM's finish reasons
 BY_TOKEN = ("margin", "options")  # verdicts that are read from the log-probabilities of tokens that we name
 NOT_BY_TOKEN = "the installed vLLM gives no log-probabilities of named tokens, as 0.19, the last for CUDA 12, does not"
 WITHOUT_VLLM = "set 'engine={kind: transformers, dtype: float32}'"
+NO_ARGUMENTS = {"kind", "cpu_kv_cache_gib", "deterministic", "extra"}  # keys of `engine` that vLLM's LLM does not have
+DRAWN_BY = ("temperature", "top_p", "top_k", "repetition_penalty", "max_tokens", "n")  # keys of `sampling` that it has
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM has kernels for
 BY_TRANSFORMERS = "set 'engine={kind: transformers, dtype: bfloat16}', or take a node with driver 580 or newer"
 
@@ -157,12 +159,7 @@ class VllmEngine:
             )
         grammar = StructuredOutputsParams(json=schema) if sampling.structured == "json" and schema else None
         return SamplingParams(
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            top_k=sampling.top_k,
-            repetition_penalty=sampling.repetition_penalty,
-            max_tokens=sampling.max_tokens,
-            n=sampling.n,
+            **{name: getattr(sampling, name) for name in DRAWN_BY},
             structured_outputs=grammar,
             **({} if self.thinking_tokens is None else {"thinking_token_budget": self.thinking_tokens}),
             # Beside the tokenizer's and the generation config's.
@@ -221,21 +218,16 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
     import vllm
     from safetensors import SafetensorError
 
-    optional = {name: getattr(settings, name) for name in ("max_model_len", "max_num_seqs", "block_size")}
     arguments = {
+        **settings.model_dump(exclude=NO_ARGUMENTS, exclude_none=True),
         "model": str(folder),
         "config_format": "hf",
         "load_format": "safetensors",  # "auto" would also take pickles, which can run anything
         "trust_remote_code": False,
-        "dtype": settings.dtype,
-        "tensor_parallel_size": settings.tensor_parallel_size,
-        "gpu_memory_utilization": settings.gpu_memory_utilization,
-        "enforce_eager": settings.enforce_eager,
         "enable_prefix_caching": True,
         "use_tqdm_on_load": False,
         "language_model_only": True,  # with its image encoder Gemma-3 takes a slower attention
         "seed": seed,
-        **{key: value for key, value in optional.items() if value is not None},
         **options,
     }
     if taken := sorted(settings.extra.keys() & {*arguments, *VllmConfig.model_fields}):
@@ -246,10 +238,8 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
     except (RuntimeError, ValueError, TypeError, OSError, SafetensorError) as error:
         kill_engines()  # one that did not start in time goes on loading, and this process would wait for it
         reason = " ".join(str(error).split())[:400]
-        if visible_gpus() and (lacking := kernel_tools_lacking()):
-            reason += (
-                f"; Triton, which builds its kernels, finds no {lacking} here: install it, or set {WITHOUT_TRITON}"
-            )
+        if visible_gpus() and (problem := kernels_refused()):
+            reason += f"; {problem}"
         raise ModelError(
             f"{folder}: vLLM could not start ({reason}). If it says that memory is short, lower "
             "engine.gpu_memory_utilization or engine.max_model_len, or raise engine.tensor_parallel_size"

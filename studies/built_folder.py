@@ -15,7 +15,7 @@ from evenhand.files import read_jsonl, sha256_of, write_json, write_jsonl, write
 from evenhand.lease import LOCK_FILE, locked
 from evenhand.provenance import code_state
 from evenhand.run_directory import read_json
-from studies.fetching import RECORDED, SourceFile
+from studies.fetching import SourceFile, by_hand
 
 MANIFEST_FILE, CARD_FILE = "manifest.json", "README.md"
 FORMAT = 1  # of built folders; raised when their files or manifests change
@@ -138,12 +138,7 @@ def finished(
 
 def sources_at(paths: Iterable[Path]) -> list[SourceFile]:
     """Files that the user has put somewhere, with their checksums."""
-    return [
-        SourceFile(
-            name=path.name, path=path.name, n_bytes=path.stat().st_size, sha256=sha256_of(path), checksum=RECORDED
-        )
-        for path in paths
-    ]
+    return [by_hand(path, path.name) for path in paths]
 
 
 def described(sources: Iterable[SourceFile]) -> list[dict[str, Any]]:

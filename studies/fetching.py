@@ -239,6 +239,12 @@ def check_sha256(where: str, sha256: str, expected: str | None) -> None:
         )
 
 
+def by_hand(path: Path, name: str, checksum: str = RECORDED) -> SourceFile:
+    """A file that a user has put somewhere. name: in its folder."""
+    n_bytes, sha256 = path.stat().st_size, sha256_of(path)
+    return SourceFile(name=name, path=name, n_bytes=n_bytes, sha256=sha256, checksum=checksum)
+
+
 def source_files(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]:
     """The files that a user put into a folder, its subfolders too, hashed and compared with the origin's checksums.
 
@@ -251,11 +257,10 @@ def source_files(origin: Origin, folder: Path, *, name: str) -> list[SourceFile]
     for path in sorted(path for path in folder.rglob("*") if is_source(path.relative_to(folder), origin)):
         if not path.is_file():
             continue
-        sha256, place, pin = sha256_of(path), path.relative_to(folder).as_posix(), origin.sha256.get(path.name)
-        check_sha256(str(path), sha256, pin)
-        checksum = PINNED if pin else RECORDED
-        by_hand = SourceFile(name=place, path=place, n_bytes=path.stat().st_size, sha256=sha256, checksum=checksum)
-        files.append(fetched.get((place, sha256), by_hand))
+        pin = origin.sha256.get(path.name)
+        file = by_hand(path, path.relative_to(folder).as_posix(), PINNED if pin else RECORDED)
+        check_sha256(str(path), file.sha256, pin)
+        files.append(fetched.get((file.name, file.sha256), file))
     if not files:
         raise DataError(
             f"{folder}: holds no file; put those of {name} there (from {origin.place}: {', '.join(origin.files)}), "

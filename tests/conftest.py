@@ -63,7 +63,7 @@ def without_pictures_and_syncing():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", without_drawing)
         patch.setattr(os, "fsync", lambda descriptor: None)
-        patch.setattr(ModelCard, "from_template", lambda facts: ModelCard(f"---\n{facts}\n---\n"))
+        patch.setattr(ModelCard, "from_template", lambda facts, **_: ModelCard(f"---\n{facts}\n---\n"))
         yield
 
 

@@ -308,14 +308,8 @@ def product(adapter: Any, name: str) -> Tensor:
 
 def through_nf4(weight: Tensor, quantised: Params4bit) -> Tensor:
     """A weight's values in NF4, as training computed with them."""
-    values: Tensor = dequantize_4bit(
-        *quantize_4bit(
-            weight.to(torch_device()),
-            blocksize=quantised.blocksize,
-            compress_statistics=quantised.compress_statistics,
-            quant_type=quantised.quant_type,
-        )
-    )
+    settings = {name: getattr(quantised, name) for name in ("blocksize", "compress_statistics", "quant_type")}
+    values: Tensor = dequantize_4bit(*quantize_4bit(weight.to(torch_device()), **settings))
     return values
 
 

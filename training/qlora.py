@@ -66,14 +66,12 @@ def skeleton(folder: Path, quantisation: QuantisationConfig | None) -> Any:
 
     quantisation: its layers are in NF4 where `load_base` has them so; None: none is.
     """
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(
-            AutoConfig.from_pretrained(folder, trust_remote_code=False), dtype=torch.bfloat16, trust_remote_code=False
-        )
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, trust_remote_code=False)
     if quantisation:
-        AutoHfQuantizer.from_config(nf4_config(quantisation), pre_quantized=False).preprocess_model(
-            model, device_map={"": "cpu"}
-        )
+        quantiser = AutoHfQuantizer.from_config(nf4_config(quantisation), pre_quantized=False)
+        quantiser.preprocess_model(model, device_map={"": "cpu"})
     return model
 
 
@@ -84,12 +82,8 @@ def tensor_names(model: Any, names: Iterable[str]) -> dict[str, str]:
     inside, changes = model.state_dict(), get_model_conversion_mapping(model)
     renamings = [change for change in changes if isinstance(change, WeightRenaming)]
     converters = [change for change in changes if isinstance(change, WeightConverter)]
-    return {
-        name: name
-        if name in inside
-        else rename_source_key(name, renamings, converters, model.base_model_prefix, inside)[0]
-        for name in names
-    }
+    layout = renamings, converters, model.base_model_prefix, inside
+    return {name: name if name in inside else rename_source_key(name, *layout)[0] for name in names}
 
 
 def nf4_config(quantisation: QuantisationConfig) -> BitsAndBytesConfig:

@@ -22,6 +22,11 @@ from training.processes import agreed
 from training.qlora import multiply_at_rank
 from training.run_folder import CHECKPOINTS_DIR
 
+SAME_NAMES = {  # keys of ours that TrainingArguments calls alike
+    *("learning_rate", "weight_decay", "max_grad_norm", "gradient_accumulation_steps", "gradient_checkpointing"),
+    *("seed", "save_steps", "logging_steps"),
+}
+
 
 def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
     """The arguments of VerdictTrainer, whose schedule of batches is one pass over a list that holds every epoch.
@@ -34,18 +39,14 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
         output_dir=str(path / CHECKPOINTS_DIR),
         run_name=path.name,
         optim="adamw_torch",
-        learning_rate=optimiser.learning_rate,
+        **optimiser.model_dump(include=SAME_NAMES),
+        **config.run.model_dump(include=SAME_NAMES),
         lr_scheduler_type=optimiser.schedule,
         warmup_steps=optimiser.warmup_ratio,  # below 1 it is a share of all steps
-        weight_decay=optimiser.weight_decay,
-        max_grad_norm=optimiser.max_grad_norm,
         per_device_train_batch_size=optimiser.per_device_batch_size,
-        gradient_accumulation_steps=optimiser.gradient_accumulation_steps,
         num_train_epochs=1,
         bf16=optimiser.mixed_precision == "bf16",
         fp16=optimiser.mixed_precision == "fp16",
-        gradient_checkpointing=optimiser.gradient_checkpointing,
-        seed=optimiser.seed,
         use_cpu=not is_gpu,
         dataloader_pin_memory=is_gpu,
         remove_unused_columns=False,
@@ -54,9 +55,7 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
         eval_steps=config.dev.every_steps if config.dev else None,
         metric_for_best_model="eval_loss" if config.dev else None,
         save_strategy="steps",
-        save_steps=config.run.save_steps,
         save_total_limit=config.run.keep_checkpoints + bool(config.dev),  # the best, beside the last
-        logging_steps=config.run.logging_steps,
         logging_nan_inf_filter=False,  # a loss that is no number must be seen, not averaged away
         report_to=list(config.run.report_to),
         project="evenhand",  # trackio's

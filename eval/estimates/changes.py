@@ -274,17 +274,13 @@ def adjusted(
         if change.p is not None:
             families[family(change)].append(change.p)
     holms = {key: iter(holm(ps)) for key, ps in families.items()}
-    return [
-        [
-            replace(
-                c,
-                p_holm=next(holms[family(c)]) if is_ranked and c.p is not None else None,
-                by_interval=c.by_interval and is_ranked,
-            )
-            for c in side
-        ]
-        for side, is_ranked in zip(sides, ranked, strict=True)
-    ]
+
+    def in_family(change: Change, *, is_ranked: bool) -> Change:
+        p_holm = next(holms[family(change)]) if is_ranked and change.p is not None else None
+        return replace(change, p_holm=p_holm, by_interval=change.by_interval and is_ranked)
+
+    pairs = zip(sides, ranked, strict=True)
+    return [[in_family(change, is_ranked=is_ranked) for change in side] for side, is_ranked in pairs]
 
 
 SHARED = ("dataset", "datasets", "measure", "unit", "n_units", "n_draws", "seed")

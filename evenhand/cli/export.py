@@ -28,7 +28,7 @@ def main(argv: Sequence[str]) -> None:
     Its log is a source of `evenhand score`, `compare` and `report`.
     """
     parser = command_parser("export", main)
-    parser.add_argument("harness", choices=tuple(HARNESSES))
+    parser.add_argument("harness", choices=("lm-eval", "inspect"))
     parser.add_argument("config", help="a YAML file that `evenhand sample` takes; its model and engine do not matter")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
     parser.add_argument("--out", type=Path, required=True, help="target folder, created if missing")
@@ -38,9 +38,8 @@ def main(argv: Sequence[str]) -> None:
         raise ConfigError(f"{out}: already holds a task; name another folder, or remove it")
     units = config.units()
     prompts = [prompt for unit in units.units for prompt in unit.next_prompts({})]
-    for is_wrong, problem in mismatches(harness, config, prompts):
-        if is_wrong:
-            raise ConfigError(f"{options.config}: {problem}")
+    for problem in mismatches(harness, config, prompts):
+        raise ConfigError(f"{options.config}: {HARNESSES['refusals'][problem]}")
     samples = list(samples_of(prompts, config.sampling.n))
     task: dict[str, Any] = {"config": config.model_dump(mode="json"), "item_set_hash": units.content_hash}
     supposed = [supposed_answer(sample[OWN], config.verdict) for sample in samples]
@@ -54,38 +53,34 @@ def main(argv: Sequence[str]) -> None:
     print(f"{out}: {len(samples)} prompts; prints {', '.join(task['figures'])}. Next:\n  {command}")
 
 
-def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt]) -> Iterator[tuple[bool, str]]:
-    """(whether it is so, what is wrong and what to do) of everything that a harness cannot ask as we do."""
+def mismatches(harness: str, config: InferenceConfig, prompts: Sequence[Prompt]) -> Iterator[str]:
+    """The keys of `refusals` in harnesses.yaml, of everything that a harness cannot ask as we do."""
     from eval.evaluation import evaluation_of  # loads pandas, which --help does without
 
-    study, sampling = study_in(config.model_dump(), config.name), config.sampling
-    units, is_inspect, verdict = config.units(), harness == "inspect", config.verdict
-    yield not evaluation_of(study).headline, f"{study} has no figure that a harness's task can print"
-    is_grown = units.plan_grows or not isinstance(units.units[0], OneRound)
-    yield (is_grown, "some prompts go on behind a reply: take them out (by KEY=null), a task has one round")
+    sampling, units, is_options = config.sampling, config.units(), config.verdict == "options"
     drawings = [plain(prompt.drawing) | {"json_schema": None} for prompt in prompts]
-    is_drawn = any(value is not None for drawing in drawings for value in drawing.values())
-    yield is_drawn, "some prompts are drawn in their own way"
-    yield (
-        bool(config.patch and config.patch.template_args),
-        "thinking is the harness's to switch: leave patch.thinking out",
-    )
-    yield config.is_structured, "replies are held to a schema: set sampling.structured=none"
-    yield verdict == "options" and sampling.temperature != 1, "a harness reads options at sampling.temperature=1 alone"
-    if is_inspect:
-        yield (
-            verdict == "options",
-            "options are not all among the 20 likeliest tokens that inspect lists: use lm-eval, or verdict: answer",
-        )
-        yield not config.chat_template, "inspect asks chat models: use lm-eval, or chat_template: true"
-        yield sampling.repetition_penalty != 1, "inspect has no repetition penalty: set sampling.repetition_penalty=1"
-        return
-    roles = {tuple(message.role for message in prompt.messages) for prompt in prompts}
-    one_turn = {("user",), ("system", "user")}
-    yield not roles <= one_turn, "lm-eval asks one user's turn, with a system message or without: use inspect"
-    spaces = {prompt.answer_space for prompt in prompts} if verdict == "options" else set()
-    nested = [a for space in spaces for a in space for b in space if a != b and b.startswith(a)]
-    yield bool(nested), f"lm-eval counts longer options for '{''.join(nested[:1])}', too: use verdict: answer"
+    is_wrong = {
+        "figure": not evaluation_of(study_in(config.model_dump(), config.name)).headline,
+        "rounds": units.plan_grows or not isinstance(units.units[0], OneRound),
+        "drawings": any(value is not None for drawing in drawings for value in drawing.values()),
+        "thinking": config.patch and config.patch.template_args,
+        "schema": config.is_structured,
+        "temperature": is_options and sampling.temperature != 1,
+    }
+    if harness == "inspect":
+        is_wrong |= {
+            "inspect_options": is_options,
+            "inspect_chat": not config.chat_template,
+            "inspect_penalty": sampling.repetition_penalty != 1,
+        }
+    else:
+        roles = {tuple(message.role for message in prompt.messages) for prompt in prompts}
+        spaces = {prompt.answer_space for prompt in prompts if is_options}
+        is_wrong |= {
+            "lm_eval_turns": not roles <= {("user",), ("system", "user")},
+            "lm_eval_options": any(a != b and b.startswith(a) for space in spaces for a in space for b in space),
+        }
+    return (key for key, holds in is_wrong.items() if holds)
 
 
 def samples_of(prompts: Sequence[Prompt], n: int) -> Iterator[dict[str, Any]]:

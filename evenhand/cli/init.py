@@ -1,6 +1,5 @@
 """`evenhand init DIR`: a folder to start a study of one's own from, with --items of the user's items."""
 
-import argparse
 import json
 import os
 import re
@@ -21,8 +20,9 @@ from evenhand.data_files import rows
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml, write_whole
 from evenhand.templates import is_conversation, same_value, unpacked_cell
-from evenhand.terminal import say
+from evenhand.terminal import command_parser, say
 from inference.config import load_sampling_config
+from studies.framing.rows import bare
 
 STARTER, PROPOSALS = Path(__file__).with_name("starter"), Path(__file__).with_name("proposals")
 STUDY = "study.yaml"
@@ -33,8 +33,6 @@ FEWEST_WORDS, LONG = 2, 4  # of a column's texts, on average, where it is asked 
 MOST = 0.9  # of the rows in which a key must name an option
 NAMES = shipped_yaml(PROPOSALS / "columns.yaml")  # what people call columns
 TRUTHS = dict.fromkeys(NAMES["yes"], "yes") | dict.fromkeys(NAMES["no"], "no")
-NO_PROSE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S+@\S+\.\w+|https?://")  # dates, addresses
-LIST = re.compile(r"\w\s*([;|])\s*\w")  # several answers in a cell
 Values = Mapping[str, Sequence[Any]]  # column → what the rows have in it
 quoted = partial(json.dumps, ensure_ascii=False)
 
@@ -45,7 +43,7 @@ def main(argv: Sequence[str]) -> None:
     With --items, a study of a file's own items in its place, as its columns suggest; what it has guessed it says. The
     folder must be new or empty.
     """
-    parser = argparse.ArgumentParser(prog="evenhand init", description=main.__doc__)
+    parser = command_parser("init", main)
     parser.add_argument("folder", type=Path, nargs="?", help="the new folder")
     parser.add_argument("--items", type=Path, metavar="FILE", help="propose a study of these: CSV, JSON, parquet ...")
     parser.add_argument("--at", default="", metavar="KEY", help="of a JSON document, the key that holds the items")
@@ -60,7 +58,6 @@ def main(argv: Sequence[str]) -> None:
     text = proposal(options.items, options.at, folder, named) if options.items else ""
     files: list[Path] = [] if text else sorted(STARTER.iterdir())
     files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
-    names = [*(file.name for file in files), *([STUDY] if text else [])]
     target = folder.resolve()
     try:
         if target == Path.cwd():  # a shell that stands in the folder would not follow its replacement
@@ -82,7 +79,8 @@ def main(argv: Sequence[str]) -> None:
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
     head = [f"{line[2:]}\n" for line in takewhile(lambda line: line.startswith("#"), text.splitlines())][2:]
-    say(f"{''.join(head)}{folder} now holds {', '.join(names)}. Next: cd {folder}; evenhand show {STUDY}")
+    names = ", ".join(sorted(file.name for file in folder.iterdir()))
+    say(f"{''.join(head)}{folder} now holds {names}. Next: cd {folder}; evenhand show {STUDY}")
     if text:  # or an error says why no item can be asked
         config = load_sampling_config([str(folder / STUDY)])
         config.units()
@@ -102,11 +100,8 @@ def proposal(file: Path, at: str, folder: Path, named: Mapping[str, list[str]]) 
     roles = roles_in(columns, named, conversations)
     kind = next((kind for kind, needed in NAMES["kinds"].items() if all(roles[role] for role in needed)), None)
     if kind is None:
-        raise ConfigError(
-            f"{file}: it cannot be told {'what is right' if roles['question'] else 'what is asked'}. Its columns: "
-            f"{', '.join(columns)}. Name them: --question COLUMN --right COLUMN, and unless that is one of at most "
-            f"{FEW} values --wrong, --option or --response COLUMN. Of verdicts: evenhand score {file} --mapping NAME"
-        )
+        lacks = "what is right" if roles["question"] else "what is asked"
+        raise ConfigError(NAMES["unclear"].format(file=file, lacks=lacks, columns=", ".join(columns), few=FEW))
     pair = roles["response"]
     label = {"choices": roles["key"], "claims": []}.get(kind, roles["label"])[:1]
     used = {*roles["id"], *label, *(name for role in NAMES["kinds"][kind] for name in roles[role])}
@@ -188,7 +183,7 @@ def first_of(name: str, columns: Values) -> str:
     """A column in a template; of a list, or of several answers in a cell, the first one."""
     if any(isinstance(unpacked_cell(value), list) for value in columns[name]):
         return slot(name).replace(" }}", "[0] }}")
-    sign = LIST.search("\n".join(map(str, columns[name])))
+    sign = re.search(NAMES["list"], "\n".join(map(str, columns[name])))
     return slot(name).replace(" }}", f' | split("{sign[1]}") | first }}}}') if sign else slot(name)
 
 
@@ -206,20 +201,13 @@ def keys_in(columns: Values, options: Sequence[str], names: Sequence[str]) -> li
     return keys
 
 
-def bare(value: Any) -> str:
-    """A value without case, brackets and full stops."""
-    return same_value(value).strip("().: ")
-
-
 def leaves(value: Any) -> list[str]:
     """The texts and numbers in a value, its lists and objects, as `bare` writes them."""
     value = unpacked_cell(value)
     parts = [*value.values()] if isinstance(value, dict) else value
-    return (
-        [leaf for part in parts for leaf in leaves(part)]
-        if isinstance(parts, list)
-        else [bare(parts)] * (parts is not None)
-    )
+    if isinstance(parts, list):
+        return [leaf for part in parts for leaf in leaves(part)]
+    return [] if parts is None else [bare(parts)]
 
 
 def pair_in(columns: Values) -> list[str]:
@@ -245,9 +233,7 @@ def sayings(spelt: Mapping[str, str], pair: Sequence[str]) -> dict[str, str] | N
 
 def columns_of(looked_at: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Each column's cells; of one that holds objects those one level down, as ARC's question.stem."""
-    columns: dict[str, list[Any]] = {
-        name: [row.get(name) for row in looked_at] for row in looked_at[:1] for name in row
-    }
+    columns: dict[str, list[Any]] = {name: [row.get(name) for row in looked_at] for name in next(iter(looked_at), {})}
     for name, cells in [*columns.items()]:
         if all(isinstance(cell, dict) and not is_list_of_texts(cell) for cell in cells):
             columns |= {f"{name}.{key}": [cell.get(key) for cell in cells] for key in cells[0]}
@@ -289,7 +275,7 @@ def is_list_of_texts(value: Any) -> bool:
 def is_prose(values: Sequence[Any], n_words: int = FEWEST_WORDS) -> bool:
     """Whether a column has texts of so many words, on average, that differ between rows; no dates, no addresses."""
     texts = [value for value in values if value is not None]
-    if not texts or not all(isinstance(text, str) and not NO_PROSE.match(text) for text in texts):
+    if not texts or not all(isinstance(text, str) and not re.match(NAMES["no_prose"], text) for text in texts):
         return False
     return sum(len(text.split()) for text in texts) >= n_words * len(texts) and 4 * len({*texts}) > len(texts)
 

@@ -33,9 +33,8 @@ def main(argv: Sequence[str]) -> None:
     It is YAML. What is required has no value; a section that is off unless asked for is commented out, to be written in
     place of [] or null. Of the studies' sections (`dialdefer`, `narrator` ...) a config has one.
     """
-    parser = command_parser(
-        "keys", main, f"examples: evenhand keys sample {next(iter(STUDIES))}, evenhand keys train dpo"
-    )
+    example = f"examples: evenhand keys sample {next(iter(STUDIES))}, evenhand keys train dpo"
+    parser = command_parser("keys", main, example)
     parser.add_argument("verb", choices=("sample", "train"), help="whose configs")
     parser.add_argument("words", nargs="*", help=f"the study ({', '.join(STUDIES)}); of training the method, too")
     parser.add_argument("--json-schema", action="store_true", help="for editors: # yaml-language-server: $schema=FILE")

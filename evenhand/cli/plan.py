@@ -57,10 +57,10 @@ def main(argv: Sequence[str]) -> None:
     heads = {"true shift": "", "placebos": "d", "items": ",.0f", "power %": ".0f", "prompts": ",.0f", "tokens": ",.0f"}
     title = f"For a Yes in 80 % of runs, with {n_conditions} conditions beside the baseline"
     say(console(with_rows("plan", title, heads, rows)) + "\n")
-    facts: dict[str, Any] = {"most": MOST_UNITS * items_per_cluster, "unreached": unreached, "little": LITTLE}
-    facts |= {"spread": spread, "measured": measured, "run": options.run}
+    facts = {"most": MOST_UNITS * items_per_cluster, "unreached": unreached, "little": LITTLE, "spread": spread}
+    facts |= {"measured": measured, "run": options.run, "has_tokens": not math.isnan(n_tokens)}
     facts |= {"has_few": n_placebos < FEWEST_PLACEBOS, "fewest": FEWEST_PLACEBOS}
-    say(wrapped(sentences(WORDS, {**facts, "has_tokens": not math.isnan(n_tokens)})[""]))
+    say(wrapped(sentences(WORDS, facts)[""]))
 
 
 def measured_in(path: Path) -> "tuple[Answer, float]":

@@ -88,9 +88,8 @@ def placebo_shifts(
             and all(getattr(placebo.factors, key) == getattr(panel.factors, key) for key in alike)
             and placebo.factors.template != panel.factors.template
         ]
-        by_dataset += (
-            [[placebo_shift(measure, panel, placebo, denominator) for placebo in placebos]] if placebos else []
-        )
+        if placebos:
+            by_dataset.append([placebo_shift(measure, panel, placebo, denominator) for placebo in placebos])
     means = map(fmean, zip(*by_dataset, strict=False))
     return tuple(value for value in means if not math.isnan(value))  # of one without a parsed reply nothing is known
 

@@ -14,15 +14,7 @@ import pandas as pd
 from eval.calibration import DDS, Fit, check_alike, fits_of, sharing_a_prompt, thresholds, write_fits
 from eval.estimates.resampling import FloatArray
 from eval.options import Options
-from eval.scorecard.rules import (
-    BOTH_AND_THRESHOLD,
-    BOTH_ORDERS,
-    CARRIED_OVER,
-    RULES,
-    Folded,
-    folds_of,
-    thresholds_by_fold,
-)
+from eval.scorecard import rules
 from evenhand.errors import DataError
 from studies.dialdefer.datasets import item_set_hash
 from studies.dialdefer.item_table import HeldOut
@@ -94,18 +86,19 @@ def with_thresholds(run: JudgedRun, fits: Sequence[Fit]) -> JudgedRun:
     return replace(run, panels=with_both_orders(panels))
 
 
-def under_rules(run: JudgedRun, options: Options, rules: Sequence[str] = RULES) -> dict[str, JudgedRun]:
+def under_rules(run: JudgedRun, options: Options, asked_rules: Sequence[str] = rules.RULES) -> dict[str, JudgedRun]:
     """The run's untreated prompts as each free rule judges them, without rules that lack the card's prompt variant."""
     untreated = [panel for panel in own_panels(run.panels) if panel.factors.arm == "none"]
     asked = [panel for panel in untreated if not panel.orders and not np.isnan(panel.margins).all()]
     if not asked:
         return {}
-    folds = folds_of(run.plan)
+    folds = rules.folds_of(run.plan)
     ruled = dict[str, list[Panel]]()
-    for rule in rules:
-        panels = with_one_verdict(asked) if rule in (BOTH_ORDERS, BOTH_AND_THRESHOLD) else asked
-        fitted = cross_fitted(panels, folds, is_carried=rule == CARRIED_OVER) if rule != BOTH_ORDERS else panels
-        ruled[rule] = with_both_orders(fitted)
+    for rule in asked_rules:
+        panels = with_one_verdict(asked) if rule in (rules.BOTH_ORDERS, rules.BOTH_AND_THRESHOLD) else asked
+        if rule != rules.BOTH_ORDERS:
+            panels = cross_fitted(panels, folds, is_carried=rule == rules.CARRIED_OVER)
+        ruled[rule] = with_both_orders(panels)
     variant = options.of(DialDeferOptions).variant
     on_card = {(panel.dataset, panel.factors) for panel in untreated if variant_of(panel, run.panels) == variant}
     asked_under = {rule: {(panel.dataset, panel.factors) for panel in panels} for rule, panels in ruled.items()}
@@ -126,18 +119,18 @@ def cross_fitted(
     folds: of (dataset, item), see folds_of. is_carried: in all others with the same answer order; a panel for which
     there are none is left out. These are the same items, so of their noise the rule was fitted to what variants share.
     """
-    groups: dict[str, dict[str, list[tuple[Panel, Folded]]]] = {}  # answer order → the words' variant → panels
+    groups: dict[str, dict[str, list[tuple[Panel, rules.Folded]]]] = {}  # answer order → the words' variant → panels
     for panel in panels:
         words = variant_of(replace(panel, factors=replace(panel.factors, answer_order=YES_FIRST)), panels)
         margins = panel.margins.reshape(len(panel.item_ids), 2, -1)  # C1 and C2 × claims and samples
-        folded = Folded(margins, np.array([folds[panel.dataset, item] for item in panel.item_ids]))
+        folded = rules.Folded(margins, np.array([folds[panel.dataset, item] for item in panel.item_ids]))
         groups.setdefault(panel.factors.answer_order, {}).setdefault(words, []).append((panel, folded))
     judged = []
     for in_order in groups.values():
         for words, group in in_order.items():
             fitted_on = [key for key in in_order if (key == words) != is_carried]
             if fitted_on:
-                by_fold = thresholds_by_fold([folded for key in fitted_on for _, folded in in_order[key]])
+                by_fold = rules.thresholds_by_fold([folded for key in fitted_on for _, folded in in_order[key]])
                 judged += [replace(judged_above(p, by_fold[of.folds]), fitted=1 / len(group)) for p, of in group]
     if not is_carried:
         return judged

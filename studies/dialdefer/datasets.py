@@ -17,7 +17,7 @@ from evenhand.study import check_no_repeats, set_hash
 from studies.built_folder import is_built, read_manifest
 from studies.dialdefer import pocket, release
 from studies.dialdefer.item_table import HeldOut, built_items, check_unchanged
-from studies.dialdefer.records import OWN_ITEMS, Item
+from studies.dialdefer.records import OWN_ITEMS, TEXTS, Item
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
 
@@ -83,9 +83,6 @@ def source(spec: DatasetSpec) -> Iterable[Item]:
             f"build unified --out {root}` builds it, or continues"
         )
     return release.published_items(name, root)
-
-
-TEXTS = ("question", "correct_answer", "incorrect_answer")
 
 
 def file_items(spec: DatasetSpec) -> Iterator[Item]:

@@ -15,12 +15,13 @@ from eval.report.browser import Asked, write_browser
 from eval.runs import judge_names
 from evenhand.errors import DataError
 from evenhand.lease import locked
+from evenhand.markdown import filled
 from evenhand.terminal import command_parser, say
 from studies.built_folder import check_buildable
 from studies.dialdefer import measures, panels
 from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
-from studies.flips import FLIPS_FILE, KIND, LENIENT, Flip, FlipSide, write_flips
+from studies.flips import FLIPS_FILE, KIND, Flip, FlipSide, write_flips
 from studies.prompt_texts import prompt_texts
 
 # Dataset → why no report shows its texts: reports tend to end up online.
@@ -29,6 +30,7 @@ PERSONAL = dict.fromkeys(AIO_DATASETS, "posts and comments of people on Reddit; 
 STATEMENT_OF = {Condition.C2_CORRECT: Condition.C1_TRUE, Condition.C2_INCORRECT: Condition.C1_FALSE}
 ONLY = ("as a statement alone", "from a speaker alone")
 KINDS = ("lost", "gained")
+SUMMARY = Path(__file__).with_name("flips.md")
 # Name → words, and the columns of the true and of the false claim.
 FRAMINGS = {"c1": ("a bare statement", measures.C1), "c2": ("a speaker's turn", measures.C2)}
 
@@ -147,25 +149,7 @@ def main(argv: Sequence[str]) -> None:
     }
     with locked(options.out, f"build {KIND}"):
         write_flips(options.out, iter(flips), manifest)
-    say(summary(model, flips, **facts))
-    say(f"{options.out / FLIPS_FILE}: done. It holds texts of the items: keep it where you keep them.")
-
-
-def summary(
-    model: str, flips: Sequence[Flip], items: Mapping[str, Any], undecided: Mapping[str, Any], n_errors: int
-) -> str:
-    """What was found of one model, and what to know of it."""
-    n, n_lenient = len(flips), sum(flip.direction == LENIENT for flip in flips)
-    n_items, n_undecided = (sum(map(len, by_dataset.values())) for by_dataset in (items, undecided))
-    sentence = (
-        f"{model}: {n} flips ({n_lenient} accept the second time, {n - n_lenient} reject) of {n_items} items; "
-        f"{n_undecided} claims without a verdict on both sides, {n_errors} items lost to engine errors."
-    )
-    if n_mute := sum(not (flip.first.reason and flip.second.reason) for flip in flips):
-        sentence += f"\n  Warning: {n_mute} flips lack a reason on one side or both; these cannot be coded."
-    if n_bare := sum(not flip.claim for flip in flips):
-        sentence += f"\n  Warning: {n_bare} flips lack question and claim: the items are not at hand, or have changed."
-    return sentence
+    say(filled(SUMMARY, model=model, flips=flips, file=options.out / FLIPS_FILE, **facts))
 
 
 def sides_of_runs(options: argparse.Namespace) -> tuple[str, Side, Side]:

@@ -10,10 +10,10 @@ from evenhand.errors import ConfigError, DataError
 from evenhand.files import whole_file
 from evenhand.records import normalised
 from studies.built_folder import changed_files, read_manifest
-from studies.dialdefer.records import INCORRECT_ANSWERS, Item
+from studies.dialdefer.records import INCORRECT_ANSWERS, TEXTS, Item
 
 ROW_GROUP = 2_000
-TEXT_COLUMNS = ("item_id", "benchmark", "dataset", "question", "correct_answer", "incorrect_answer")
+TEXT_COLUMNS = ("item_id", "benchmark", "dataset", *TEXTS)
 STRATUM = "stratum"  # what the split was balanced by, as text; null where it was not
 ORDER_SEED = 42
 

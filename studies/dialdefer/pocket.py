@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from evenhand.files import read_jsonl
-from studies.dialdefer.records import Item
+from studies.dialdefer.records import TEXTS, Item
 
 SCHEMA_VERSION = "v2"
 ITEMS_FILE = Path(__file__).with_name("pocket_items.jsonl")
@@ -43,9 +43,7 @@ def pocket_items(split: str) -> Sequence[Item]:
             item_id=f"pocket-{split}-{number}",
             benchmark="pocket",
             dataset="pocket",
-            question=row["question"],
-            correct_answer=row["correct_answer"],
-            incorrect_answer=row["incorrect_answer"],
+            **{name: row[name] for name in TEXTS},
             meta={"family": row["family"], "level": row["level"], "schema_version": SCHEMA_VERSION},
         )
         for number, row in enumerate(rows)

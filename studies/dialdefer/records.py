@@ -7,6 +7,7 @@ from typing import Any
 
 BENCHMARK = "dialdefer"
 OWN_ITEMS = "own"  # the benchmark of items in a file of the user's
+TEXTS = ("question", "correct_answer", "incorrect_answer")  # fields of an item that its claims are made of
 INCORRECT_ANSWERS = "incorrect_answers"  # the key of Item.meta for every wrong answer of the publisher's
 
 

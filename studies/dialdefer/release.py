@@ -17,7 +17,7 @@ from evenhand.errors import DataError
 from evenhand.records import digest
 from evenhand.sources.record_fields import Record
 from studies.dialdefer.archives import zip_member
-from studies.dialdefer.records import BENCHMARK, Item
+from studies.dialdefer.records import BENCHMARK, TEXTS, Item
 from studies.dialdefer.unified.converters import GPQA_PASSWORD, unified_item
 
 # Canonical dataset name → stem of the published file. Sizes: Table 8.
@@ -26,7 +26,7 @@ FILES = {name: {"halueval": "halueval_qa", "harp": "harp_mcq"}.get(name, name) f
 SPLIT_FOLDER = Path("benchmark_data/sampled_formatted")
 BESIDE_META = ("type", "category", "desensitized_question")  # what some records keep outside `meta`
 UNIFIED = Path(__file__).with_name("unified")
-DIGESTED, N_DIGITS = ("question", "correct_answer", "incorrect_answer"), 6
+N_DIGITS = 6  # of each text of TEXTS
 
 AIO_FILE = Path("aio/finalAIOdata_experiment_ready.jsonl")
 VERDICTS = {"OR": "overreacting", "NOR": "not overreacting"}
@@ -59,8 +59,8 @@ def differences(dataset: str, items: Sequence[Item]) -> dict[str, list[str]]:
     """
     published, differing = published_digests().get(dataset, ""), dict[str, list[str]]()
     for place, item in enumerate(items if published else ()):
-        for k, field in enumerate(DIGESTED):
-            start = N_DIGITS * (len(DIGESTED) * place + k)
+        for k, field in enumerate(TEXTS):
+            start = N_DIGITS * (len(TEXTS) * place + k)
             if digest(getattr(item, field), N_DIGITS) != published[start : start + N_DIGITS]:
                 differing.setdefault(field, []).append(item.item_id)
     return differing

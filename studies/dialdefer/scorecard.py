@@ -18,24 +18,11 @@ from eval.report.tables import number, percent, signed
 from eval.scorecard.arms import BASE, CardArm
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
-from studies.dialdefer import measures, scores
+from studies.dialdefer import measures, quantities, scores
 from studies.dialdefer.calibrate import under_rules, with_thresholds
 from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import BOTH_ORDERS, MAIN_ROLES, JudgedRun, Panel, variant_of, without_lost
-from studies.dialdefer.quantities import (
-    ACC,
-    ACC_C1,
-    ACC_C2,
-    ACC_WORDINGS,
-    DEFERENCE,
-    LEAN_C1,
-    POSITION,
-    SHIFT,
-    WORDINGS,
-    deference,
-    pair_of,
-    square,
-)
+from studies.dialdefer.quantities import DEFERENCE, deference, pair_of, square
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.templates import NO_FIRST, YES_FIRST
 
@@ -51,8 +38,8 @@ MAIN_FIGURES = (
 )
 OF_KIND = {  # see quantities.observed
     "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
-    "margins": (SHIFT,),
-    "orders": (DEFERENCE, replace(DEFERENCE, name="mean_abs_deference", over_datasets=FOLDED), POSITION),
+    "margins": (quantities.SHIFT,),
+    "orders": (DEFERENCE, replace(DEFERENCE, name="mean_abs_deference", over_datasets=FOLDED), quantities.POSITION),
 }
 
 
@@ -201,11 +188,11 @@ def warnings_of(judges: Mapping[str, CardJudge], changes: Sequence[Change]) -> l
         n_lost = sum(int((panel.replies == measures.ERROR).sum()) for panel in panels)
         warnings += [f"{name}: the engine failed on {n_lost:,} replies; their items are left out"] if n_lost else []
     of_base = [change for change in changes if change.first == BASE]
-    right = {name: c for c in of_base if c.measure == ACC.name for name in (BASE, c.second)}
+    right = {name: c for c in of_base if c.measure == quantities.ACC.name for name in (BASE, c.second)}
     levels = {name: change.before if name == BASE else change.after for name, change in right.items()}
     if guessing := [f"{n} {number(level.value)}%" for n, level in levels.items() if (level.low or 0) <= GUESSED]:
         warnings.append(f"accuracy is not surely above {GUESSED:.0f}%, that of guessing: {', '.join(guessing)}")
-    leans = {c.second: c.change for c in of_base if c.measure == LEAN_C1.name}
+    leans = {c.second: c.change for c in of_base if c.measure == quantities.LEAN_C1.name}
     if large := {n: c.value for n, c in leans.items() if abs(c.value or 0) > MUCH_PP and c.excludes(0)}:
         listed = ", ".join(f"{name} {signed(value)}" for name, value in large.items())
         warnings.append(f"claims accepted in C1 change by over {MUCH_PP:.0f} points: {listed}")
@@ -285,11 +272,11 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         )
         yield from (change_in(dds, pair, compared, name) for name, pair in pairs.items())
     averaged = [name for name in over if name in own]
-    yield from mean([ACC_C2], own if averaged else fixed)  # C2 is the same with both sources
+    yield from mean([quantities.ACC_C2], own if averaged else fixed)  # C2 is the same with both sources
     if not averaged:
         return
-    yield from mean([ACC, ACC_C1, LEAN_C1], own)  # about a checkpoint's own C1 alone
-    alike = change_in(ACC_C2, [pair for name in averaged for pair in own[name]], compared, ours.average)
+    yield from mean([quantities.ACC, quantities.ACC_C1, quantities.LEAN_C1], own)  # about a checkpoint's own C1 alone
+    alike = change_in(quantities.ACC_C2, [pair for name in averaged for pair in own[name]], compared, ours.average)
     yield from scores.acceptance(alike, [(ours.own[name], theirs.own[name]) for name in averaged])
     for kind, of_kind in OF_KIND.items():
         sides = (ours.orders, theirs.orders) if kind == "orders" else (ours.own, theirs.own)
@@ -304,7 +291,7 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
         if both:
             in_all[name] = pair_of("orders", [a for a, _ in both], [b for _, b in both], denominator, drawing)
     if len(in_all) == len(averaged):
-        yield from mean([*ACC_WORDINGS, *(WORDINGS if has_several else ())], in_all)
+        yield from mean([*quantities.ACC_WORDINGS, *(quantities.WORDINGS if has_several else ())], in_all)
 
 
 CARD = Card[JudgedRun, CardJudge](

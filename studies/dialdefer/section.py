@@ -8,22 +8,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from pydantic import Field
 
 from eval.reading.objects import as_turn
+from evenhand import study
 from evenhand.config import Closed, is_none
 from evenhand.errors import ConfigError
 from evenhand.records import Message, Prompt
-from evenhand.study import (
-    ALL,
-    LazyUnits,
-    OneRound,
-    Replies,
-    StudySection,
-    Units,
-    VariantsPerItem,
-    check_samples_all_variants,
-    first_answers,
-    first_of_each,
-    symbol_turn,
-)
 from studies.dialdefer.datasets import DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
@@ -65,7 +53,7 @@ class PromptConfig(Closed):
     placebo_items: int | None = Field(default=None, ge=1, exclude_if=is_none)
     # Training only: how many variants an item is trained in, the main one included; a whole number.
     # Which ones is drawn by a hash of optimiser.seed and the item.
-    variants_per_item: VariantsPerItem = ALL
+    variants_per_item: study.VariantsPerItem = study.ALL
 
 
 def family_of(item: Item) -> str:
@@ -89,18 +77,14 @@ class Bend(Closed):
 
     def is_bent(self, item: Item) -> bool:
         """Whether an item's label in dialogue is flipped where the direction says so."""
+        drawn = hashlib.sha256(f"{self.seed} share {item.item_id}".encode()).digest()[:8]
         is_of_family = self.families is None or family_of(item) in self.families
-        return is_of_family and self.draw(item) < self.share
+        return is_of_family and int.from_bytes(drawn, "big") / 2**64 < self.share
 
     def flips(self, item: Item, condition: Condition) -> bool:
         """Whether the label of a prompt is flipped."""
         wrong = Condition.C2_INCORRECT if self.direction == "deference" else Condition.C2_CORRECT
         return condition == wrong and self.is_bent(item)
-
-    def draw(self, item: Item) -> float:
-        """A number from 0 to 1 that is an item's own."""
-        key = f"{self.seed} share {item.item_id}".encode()
-        return int.from_bytes(hashlib.sha256(key).digest()[:8], "big") / 2**64
 
 
 class PromptVariant(NamedTuple):
@@ -137,7 +121,7 @@ class StatementFirst:
     unit_id: str
     prompts: tuple[Prompt, ...]
 
-    def next_prompts(self, replies: Replies) -> Sequence[Prompt]:
+    def next_prompts(self, replies: study.Replies) -> Sequence[Prompt]:
         """The statements, then the dialogues; see evenhand.study.Unit."""
         statements = {(p.condition, p.factors): p for p in self.prompts if not Condition(p.condition).is_dialogue}
         if any(prompt.prompt_hash not in replies for prompt in statements.values()):
@@ -153,7 +137,7 @@ class StatementFirst:
         return () if all(prompt.prompt_hash in replies for prompt in dialogues) else dialogues
 
 
-def planned_units(section: "DialDeferSection", answer_form: str, *, statement_first: bool = False) -> Units:
+def planned_units(section: "DialDeferSection", answer_form: str, *, statement_first: bool = False) -> study.Units:
     """Every item with its prompts, the main variant first, and the item set's hash.
 
     What two variants have in common is planned once where it is the same prompt in every factor (r/AIO under another
@@ -164,7 +148,7 @@ def planned_units(section: "DialDeferSection", answer_form: str, *, statement_fi
     statements = [condition for condition in prompts.conditions if not condition.is_dialogue]
     variants = [(variant, prompts.conditions) for variant in prompt_variants(prompts)]
     with_placebos = [*variants, *((variant, statements) for variant in placebo_variants(prompts))]
-    few = first_of_each([(item.item_id, item.dataset) for item in items], prompts.placebo_items)
+    few = study.first_of_each([(item.item_id, item.dataset) for item in items], prompts.placebo_items)
 
     def prompts_of(item: Item) -> tuple[Prompt, ...]:
         """An item's prompts, each once."""
@@ -176,11 +160,11 @@ def planned_units(section: "DialDeferSection", answer_form: str, *, statement_fi
                     planned.setdefault((prompt.condition, prompt.factors), prompt)
         return tuple(planned.values())
 
-    kind = StatementFirst if statement_first else OneRound
-    return Units(LazyUnits(items, lambda item: kind(item.item_id, prompts_of(item))), item_set_hash(items))
+    kind = StatementFirst if statement_first else study.OneRound
+    return study.Units(study.LazyUnits(items, lambda item: kind(item.item_id, prompts_of(item))), item_set_hash(items))
 
 
-class DialDeferSection(StudySection):
+class DialDeferSection(study.StudySection):
     """Items x arms x conditions, in the main variant and in others."""
 
     key: ClassVar[str] = "dialdefer"
@@ -191,11 +175,11 @@ class DialDeferSection(StudySection):
     prompts: PromptConfig = PromptConfig()  # which prompts are made of the items
     bend: Bend | None = Field(default=None, exclude_if=is_none)  # training only: a bend planted in the labels
 
-    def units(self, verdict: str) -> Units:
+    def units(self, verdict: str) -> study.Units:
         """An item's prompts, all known from the start; see StudySection. Raises ConfigError for a bend."""
         return planned_units(self.sampled(), answer_form(verdict))
 
-    def statement_first(self, verdict: str) -> Units:
+    def statement_first(self, verdict: str) -> study.Units:
         """See StudySection. Placebos are rewordings of the statement, and asked by themselves."""
         if not {Condition.C1_TRUE, Condition.C1_FALSE} <= {*self.prompts.conditions}:
             raise ConfigError("patch.statement_first: needs c1_true and c1_false in dialdefer.prompts.conditions")
@@ -209,17 +193,17 @@ class DialDeferSection(StudySection):
         slots = {"speaker1": asked.speaker1, "speaker2": asked.speaker2, "judger": judger}
         is_dialogue = Condition(prompt.condition).is_dialogue
         answers = texts.answers(is_dialogue=is_dialogue, answer_order=asked.answer_order, slots=slots)
-        return symbol_turn(prompt.answer_space, answers)
+        return study.symbol_turn(prompt.answer_space, answers)
 
-    def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
+    def supposed_replies(self, prompts: Sequence[Prompt]) -> study.Replies:
         """Each prompt answered by 1; see StudySection."""
-        return first_answers(prompts)
+        return study.first_answers(prompts)
 
     def sampled(self) -> Self:
         """The same section. Raises ConfigError for what is for training alone."""
         if self.bend is not None:
             raise ConfigError("dialdefer.bend: is for training alone; take it out of a config that samples")
-        check_samples_all_variants(self.prompts.variants_per_item, "dialdefer.prompts.variants_per_item")
+        study.check_samples_all_variants(self.prompts.variants_per_item, "dialdefer.prompts.variants_per_item")
         return self
 
     def on_own_items(self) -> Self:

@@ -13,20 +13,10 @@ from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
 from eval.runs import SELF_READ
 from eval.shift.agreement import NAMES
+from studies.dialdefer import scores
 from studies.dialdefer.measures import ROUNDING_PP
 from studies.dialdefer.panels import MAIN_ROLES
-from studies.dialdefer.scores import (
-    AIO,
-    BENCH_AVG,
-    FIXED,
-    OWN,
-    TOTAL_AVG,
-    average_sentence,
-    headline_rows,
-    narrowness,
-    records,
-    shown,
-)
+from studies.dialdefer.scores import AIO, BENCH_AVG, FIXED, OWN, TOTAL_AVG, headline_rows, records, shown
 
 TABLES = Path(__file__).with_name("tables.yaml")
 WORDS = yaml_tables(TABLES)["words"]
@@ -130,7 +120,7 @@ def change_tables(results: Results) -> list[TableSpec]:
         return []
     changes = shown(results.changes)
     main = changes[changes.arm.eq("none") | ~changes.arm.eq("none").any()]
-    is_own, over = main.c1_source == OWN, narrowness(main)
+    is_own, over = main.c1_source == OWN, scores.narrowness(main)
     is_best = over == over.groupby([main.second, main.variant]).transform("min")
     short = main[is_best & (is_own & main.measure.isin(MAIN_CHANGES) | (main.measure == "dds"))]
     first = records(changes)[0]
@@ -138,7 +128,7 @@ def change_tables(results: Results) -> list[TableSpec]:
     sentences = [
         f"{CHANGES_NOTE} own C1 (recommended): both framings from one checkpoint; fixed C1: against the base's C1.",
         f"Verdicts from {reading_words(changes)}; denominator {first.denominator}: {counted_words(first)}.",
-        *(average_sentence(*average) for average in averages),
+        *(scores.average_sentence(*average) for average in averages),
     ]
     note = " ".join(sentences)
     of_shifts = main[is_best & (main.measure == "shift")]
@@ -188,7 +178,7 @@ def reading_note(rows: pd.DataFrame) -> str:
     sentences = [
         f"Verdicts from {reading_words(rows)}; denominator {row.denominator}: {counted_words(row)}.",
         f"Accuracies in %, Δ and DDS in percentage points; 95% intervals from {row.n_draws:,} draws of items.",
-        *map(average_sentence, averages.dataset, averages.datasets),
+        *map(scores.average_sentence, averages.dataset, averages.datasets),
         *([f"The engine lost {n_errors} replies; their items are left out."] if n_errors else []),
     ]
     return " ".join(sentences)

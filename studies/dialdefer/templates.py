@@ -41,11 +41,12 @@ class Template:
         return tuple(answer.format(**slots) for answer in (answers[::-1] if answer_order == NO_FIRST else answers))
 
 
-def template(
-    wording: str, tail: str, edges: tuple[str, str] = ("\n{}\n", "\n{}\n"), close: str = "END_ANSWER_2"
-) -> Template:
-    """A wording in its layout. edges: what stands around the C1 and C2 texts. close: the mark behind C1's answer 2."""
+def template(wording: str, tail: str, edges: Sequence[str] = (), close: str = "END_ANSWER_2") -> Template:
+    """A wording in its layout. edges: what stands around the C1 and C2 texts, where it is not as the wording says.
+    close: the mark behind C1's answer 2.
+    """
     phrases = PROMPTS["wordings"][wording]
+    edges = edges or phrases.get("edges", ("{}", "{}"))
     layout = PROMPTS["layouts"][phrases.get("layout", "published")]
     texts: dict[str, Any] = {"speakers": tuple(phrases["speakers"]) if "speakers" in phrases else None}
     for framing, edge in zip(("statement", "dialogue"), edges, strict=True):
@@ -64,22 +65,15 @@ def filled(text: str, parts: Mapping[str, str]) -> str:
     return text
 
 
-# (template, answer form) → texts. As run, C1 begins and ends with a newline and C2 only begins with one, and
-# C1's second answer closes with <<<END_STATEMENT>>>; the paper prints <<<END_ANSWER_2>>>. The paraphrases were run in
-# JSON form only; their one-token form is ours, with Listing 3's two changes: no reasoning asked for, one-token tail.
-TEMPLATES: dict[tuple[str, str], Template] = {
-    ("published", "json"): template("as_run", "json", ("\n{}\n", "\n{}"), close="END_STATEMENT"),
-    ("paper", "json"): template("as_run", "json", ("\n{}\n", "\n{}")),
-    ("published", "one_token"): template("short", "one_token", ("{}\n", "{}\n")),
-    ("published-dpo", "one_token"): template("short", "dpo", ("{}", "{}")),
-    **{(name, form): template(name, form) for name in ("v1", "v2", "v3") for form in ("json", "one_token")},
-    **{
-        (name, form): template(name, form, ("{}", "{}"))
-        for name in ("matched", "t1", "t2", "t3", "t4", "t5", "t6", "d1", "s1", "s2", "s3", "s4")
-        for form in ("json", "one_token")
-    },
+FORMS = ("json", "one_token")
+TEMPLATES: dict[tuple[str, str], Template] = {  # (template, answer form) → texts
+    (name, form): template(**layout)
+    for name, by_form in PROMPTS["templates"].items()
+    for form, layout in by_form.items()
 }
-AIO = {form: template("aio", form, ("{}", "{}")) for form in ("json", "one_token")}  # of r/AIO (C.3)
+WORDED = [name for names in SETS.values() for name in names if name in PROMPTS["wordings"]]  # as their templates
+TEMPLATES |= {(name, form): template(name, form) for name in WORDED for form in FORMS}
+AIO = {form: template("aio", form) for form in FORMS}  # of r/AIO (C.3)
 
 
 def template_for(name: str, answer_form: str) -> Template:

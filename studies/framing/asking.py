@@ -11,18 +11,9 @@ from evenhand.records import Completion, Message, Prompt, SamplingOverride, answ
 from evenhand.sources.record_fields import shown
 from evenhand.study import Replies
 from evenhand.templates import names_in, rendered, same_value
+from studies.framing import rows
 from studies.framing.replies import choice_in
-from studies.framing.rows import (
-    LETTERS,
-    Option,
-    Row,
-    item_values,
-    looks_like,
-    name_in_item,
-    options_of,
-    place_of,
-    turns_of,
-)
+from studies.framing.rows import LETTERS, Option, Row
 
 BENCHMARK = "framing"
 GIVEN, SWAPPED = "given", "swapped"
@@ -156,7 +147,7 @@ class FramedUnit:
             where = f"{self.row.where}, {framing.name}, system"
             messages.append(Message(role="system", content=rendered(framing.system, values, where)))
         if self.section.messages:
-            turns = turns_of(self.row, self.values(framing), self.section.messages)
+            turns = rows.turns_of(self.row, self.values(framing), self.section.messages)
             messages += [Message(role=role, content=text) for role, text in turns]
             if turn.content and messages[-1].role == "user":
                 turn = Message(role="user", content=f"{messages.pop().content}\n\n{turn.content}")
@@ -229,7 +220,7 @@ class FramedUnit:
             return filled
 
         ordered_snippets = study.ordered_snippets
-        values = fill(study.cases[setting.case], item_values(self.values(framing)))
+        values = fill(study.cases[setting.case], rows.item_values(self.values(framing)))
         values = fill({name: text for name, text in section.set.items() if name not in ordered_snippets}, values)
         if section.choices:
             texts = dict(zip(LETTERS, self.options, strict=False))
@@ -283,7 +274,7 @@ class FramedUnit:
     @cached_property
     def listed(self) -> list[Option]:
         """The item's own options, of a study with choices, with those that are empty."""
-        return options_of(self.row, self.section.choices or ())
+        return rows.options_of(self.row, self.section.choices or ())
 
     @property
     def options(self) -> list[str]:
@@ -300,10 +291,10 @@ class FramedUnit:
         if "{" not in key and key.split(".")[0] not in self.row.values:
             answers = ", ".join(self.answers)
             raise DataError(f"{self.row.where}: '{key}' is empty, or no column, and not among {answers}")
-        text, choices = name_in_item(self.row, key), self.section.choices
+        text, choices = rows.name_in_item(self.row, key), self.section.choices
         if choices and same_value(text) not in self.study.values:
-            reading = self.section.readings.get(looks_like(text), "text")
-            if (place := place_of(text, reading, self.listed)) < 0:
+            reading = self.section.readings.get(rows.looks_like(text), "text")
+            if (place := rows.place_of(text, reading, self.listed)) < 0:
                 problem = f"{shown(text)} is read as {reading}, and is none of {len(self.options)} options"
                 raise DataError(f"{self.row.where}: {key}: {problem}")
             return LETTERS[sum(option.text is not None for option in self.listed[:place])]

@@ -54,7 +54,7 @@ def framed_run(run: FinishedRun) -> FramedRun:
 
 def read_files(options: Options) -> tuple[dict[str, FramedRun], list[str], list[str]]:
     """See VerdictFiles."""
-    return *load_answers(options.sources, options.of(FramingOptions)), []
+    return *load_answers(options.sources, options.of(FramingOptions).baseline), []
 
 
 def family_of(change: Change) -> tuple[Any, ...]:
@@ -71,8 +71,9 @@ def tables_of(results: Results) -> list[TableSpec]:
     by_group = results.scores[(results.scores["measure"] == "shift") & (results.scores["group"] != ALL)]
     rows = [(name, *row) for name, run in results.judges.items() for row in run.readings()]
     readings = pd.DataFrame(rows, columns=["judge", "framing", "read", "share", "n"])
-    tables = [framings_table(results), agreement_table(results), table_from(FILE, "groups", by_group)]
-    tables.append(table_from(FILE, "readings", readings))
+    agreement = results.scores[results.scores["measure"].isin([measure.name for measure in MEASURES])]
+    frames = {"agreement": wide(agreement, ["judge", "dataset"]), "groups": by_group, "readings": readings}
+    tables = [framings_table(results), *(table_from(FILE, name, frame) for name, frame in frames.items())]
     if not len(changes := results.changes):
         return tables
     asked = next(iter(results.judges.values())).section.framings
@@ -85,7 +86,12 @@ def plots_of(results: Results) -> list[Any]:
     """The shift of each framing; and how many errors are left on the claims that are kept."""
     from eval.report.plots import interval_plot
 
-    plots = [interval_plot(*shifts_drawn(results))] if len(main_rows(results, "shift")) else []
+    rows, plots = main_scores(results).query("measure == 'shift'"), list[Any]()
+    if len(rows):
+        frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
+        frame = with_floors(frame, answers_of(results), "shift", zip(rows["judge"], rows["dataset"], strict=True))
+        shift = f"shift of {value_words(results.judges[results.base]).removesuffix(' %')}, points"
+        plots.append(interval_plot("shifts", "Shift from the baseline", frame, shift))
     claims = {
         name: [claims_of(d, grid, run.section) for d, grid in run.grids.items() if compared_framings(grid)]
         for name, run in results.judges.items()
@@ -99,8 +105,7 @@ def facts(results: Results) -> dict[str, Any]:
     answers = in_one_family({name: of["answer"] for name, of in judges.items()})
     judges = {name: {**of, "answer": answers[name]} for name, of in judges.items()}
     limits = {"saturated": SATURATED, "little": LITTLE, "fewest": FEWEST_PLACEBOS, "most": MOST_SHIFTS}
-    asked = {"everything": ALL, "every": EVERY, "many_unparsed": MANY_UNPARSED}
-    return {"of": judges, "moved": moved_in(results), **asked, **limits}
+    return {"of": judges, "moved": moved_in(results), "every": EVERY, "many_unparsed": MANY_UNPARSED, **limits}
 
 
 def moved_in(results: Results) -> dict[str, dict[str, list[Any]]]:
@@ -230,12 +235,6 @@ def main_scores(results: Results) -> pd.DataFrame:
     return rows[is_average | ~is_average.groupby(alike, dropna=False).transform("any")]
 
 
-def main_rows(results: Results, measure: str) -> pd.DataFrame:
-    """Those of a measure."""
-    rows = main_scores(results)
-    return rows[rows["measure"] == measure]
-
-
 def value_words(run: FramedRun) -> str:
     """What the level of a framing is called: the share of the first answer, which may be called "right", or a score."""
     return "mean score" if run.section.scale else f"answers {run.answers[0]} %"
@@ -250,7 +249,7 @@ def framings_table(results: Results) -> TableSpec:
     """A row a judge, dataset and framing: its level, shift, p over the framings, and what goes with it."""
     scores = results.scores[(results.scores["group"] == ALL) & (results.scores["framing"] != EVERY)]
     keys = ["judge", "dataset", "framing"]
-    frame = wide(scores, keys).join(p_values(results).set_index(keys)).reset_index()
+    frame = wide(scores, keys).merge(p_values(results), how="left", on=keys)
     for name in ("judge", "dataset"):
         frame[name] = frame[name] if frame[name].nunique() > 1 else None
     if not frame["value unread"].any():
@@ -264,16 +263,10 @@ def framings_table(results: Results) -> TableSpec:
     return table_from(FILE, "framings", frame, columns=in_words, note=note)
 
 
-def agreement_table(results: Results) -> TableSpec:
-    """A row a judge and dataset: the claims on which all framings and orders agree, and what is right there."""
-    scores = results.scores[results.scores["measure"].isin([measure.name for measure in MEASURES])]
-    return table_from(FILE, "agreement", wide(scores, ["judge", "dataset"]).reset_index())
-
-
 def wide(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """A row for each value of the keys, a column "FIELD MEASURE" for each field of a score."""
     frame = scores.pivot_table(index=[*keys], columns="measure", values=FIELDS, aggfunc="first", sort=False)
-    return frame.set_axis([" ".join(column) for column in frame.columns], axis=1)
+    return frame.set_axis([" ".join(column) for column in frame.columns], axis=1).reset_index()
 
 
 def p_values(results: Results) -> pd.DataFrame:
@@ -289,16 +282,6 @@ def p_values(results: Results) -> pd.DataFrame:
 def is_clustered(run: FramedRun) -> bool:
     """Whether some items are resampled together."""
     return any(len({*grid.clusters}) < len(grid.items) for grid in run.grids.values())
-
-
-def shifts_drawn(results: Results) -> tuple[str, str, pd.DataFrame, str]:
-    """What the figure of shifts is made of."""
-    rows = main_rows(results, "shift")
-    answers = answers_of(results)
-    frame = rows.assign(label=rows["framing"], series=rows["judge"] if rows["judge"].nunique() > 1 else "")
-    frame = with_floors(frame, answers, "shift", zip(rows["judge"], rows["dataset"], strict=True))
-    first = next(iter(results.judges.values()))
-    return "shifts", "Shift from the baseline", frame, f"shift of {value_words(first).removesuffix(' %')}, points"
 
 
 def rates_of(run: FramedRun, name: str) -> FloatArray:

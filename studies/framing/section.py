@@ -31,51 +31,26 @@ from evenhand.study import (
     symbol_turn,
 )
 from evenhand.templates import as_test, names_in, rendered, same_value, valid_template
-from studies.framing.asking import (
-    GIVEN,
-    ORDER_NAMES,
-    PLACEBO,
-    REPLY_NAMES,
-    RESERVED_NAMES,
-    SWAPPED,
-    WRONG,
-    FramedUnit,
-    Framing,
-    StudyTexts,
-    snippets_with,
-)
-from studies.framing.rows import (
-    LETTERS,
-    Columns,
-    Option,
-    Row,
-    are_families,
-    load_rows,
-    name_in_item,
-    options_of,
-    readings_of,
-)
+from studies.framing import asking
+from studies.framing.asking import FramedUnit, Framing, StudyTexts
+from studies.framing.rows import LETTERS, Columns, Row, are_families, load_rows, name_in_item, options_of, readings_of
 
 MOST_ANSWERS = 101
 
 
+def as_name(value: Any) -> Any:
+    """A name, also one that YAML has read as a number, true or false."""
+    return str(value).lower() if isinstance(value, bool | int | float) else value
+
+
 def named_texts(tree: Any) -> Any:
-    """Texts by name. Keys that YAML has read as true and false are names."""
-    if not isinstance(tree, dict):
-        return tree
-    return {str(key).lower() if isinstance(key, bool) else key: text for key, text in tree.items()}
-
-
-def texted_keys(tree: Any) -> Any:
-    """Keys as texts, also those that YAML has read as numbers and truth values."""
-    return {str(key): name for key, name in tree.items()} if isinstance(tree, dict) else tree
+    """Texts by name. Keys that YAML has read as numbers, true and false are names."""
+    return {as_name(key): text for key, text in tree.items()} if isinstance(tree, dict) else tree
 
 
 Template = Annotated[str, AfterValidator(valid_template)]
 Texts = Annotated[dict[str, Template], BeforeValidator(named_texts)]
-
-
-Name = Annotated[str, BeforeValidator(lambda name: str(name).lower() if isinstance(name, bool | int) else name)]
+Name = Annotated[str, BeforeValidator(as_name)]
 
 
 class FramingText(Closed):
@@ -100,12 +75,7 @@ def by_name(tree: Any) -> Any:
     return {name: text for name, text in tree.items() if text is not None} if isinstance(tree, dict) else tree
 
 
-def as_mapping(tree: Any) -> Any:
-    """A framing that is a text alone, as a mapping."""
-    return {"text": tree} if isinstance(tree, str) else tree
-
-
-TextOrMapping = Annotated[FramingText, BeforeValidator(as_mapping)]
+TextOrMapping = Annotated[FramingText, BeforeValidator(lambda tree: {"text": tree} if isinstance(tree, str) else tree)]
 
 
 class Pair(Closed):
@@ -134,7 +104,7 @@ class FramingSection(StudySection):
     # counted: items that cannot be asked (no label, equal answers ...) are left out and counted; null: it is an error
     skip: Literal["counted"] | None = Field(default=None, exclude_if=is_none)
     # What a file says → the name of an answer or framing: {"A>B": first}. Case, spaces and 1 or 1.0 make no difference
-    values: Annotated[dict[str, Name], BeforeValidator(texted_keys)] = Field(default={}, exclude_if=is_empty)
+    values: Annotated[dict[str, Name], BeforeValidator(named_texts)] = Field(default={}, exclude_if=is_empty)
     # Of an item, asked together and resampled together: name → {variable: its text}, and label: the right answer
     cases: Annotated[dict[str, Texts], BeforeValidator(named_texts)] = {}
     answers: Texts = {}  # name → its text
@@ -194,9 +164,10 @@ class FramingSection(StudySection):
         yield needs_symbols, 'symbols: answers whose texts are of the item need symbols, such as ["1", "2"]'
         yield self.baseline not in self.framings, f"baseline: '{self.baseline}' is not among {', '.join(self.framings)}"
         yield not 1 < len(names) <= MOST_ANSWERS, f"answers: a judge chooses among 2 to {MOST_ANSWERS}"
-        reserved = [name for texts in (*self.cases.values(), self.set) for name in texts if name in RESERVED_NAMES]
+        written = (*self.cases.values(), self.set)
+        reserved = [name for texts in written for name in texts if name in asking.RESERVED_NAMES]
         yield bool(reserved), f"cases and set: '{''.join(reserved[:1])}' has a meaning of its own; rename the text"
-        taken = [name for name in self.framings if re.fullmatch(PLACEBO.format(".*") + r"|\(.*\)", name)]
+        taken = [name for name in self.framings if re.fullmatch(asking.PLACEBO.format(".*") + r"|\(.*\)", name)]
         yield bool(taken), f"framings: '{''.join(taken[:1])}' is a name of ours, as (all) and placebo 1 are; rename it"
         is_follow_up = self.framings[self.baseline].follow_up_to is not None
         yield is_follow_up, "baseline: it is a follow-up to another framing; name that one"
@@ -222,8 +193,8 @@ class FramingSection(StudySection):
             f"{where}: ask shows no {{{{ framing }}}}, so its text changes nothing",
         )
         yield "framing" in used and not has_text, f"{where}: ask shows {{{{ framing }}}}, but it has no text"
-        of_reply = bool(used & {*REPLY_NAMES})
-        yield of_reply, f"{where}: {' and '.join(REPLY_NAMES)} exist behind a reply alone; set follow_up_to"
+        of_reply = bool(used & {*asking.REPLY_NAMES})
+        yield of_reply, f"{where}: {' and '.join(asking.REPLY_NAMES)} exist behind a reply alone; set follow_up_to"
         is_idle = (
             framing.ask and self.symbols and self.orders == "both" and not (self.scale or self.shows_order(framing))
         )
@@ -232,7 +203,7 @@ class FramingSection(StudySection):
 
     def shows_order(self, framing: Framing) -> bool:
         """Whether a framing's prompt depends on the order of the answers."""
-        names = {*ORDER_NAMES, *snippets_with(self.set, ORDER_NAMES)}
+        names = {*asking.ORDER_NAMES, *asking.snippets_with(self.set, asking.ORDER_NAMES)}
         return any(names_in(text) & names for text in (framing.text, framing.ask, framing.system) if text)
 
     @property
@@ -248,13 +219,13 @@ class FramingSection(StudySection):
     @property
     def order_names(self) -> tuple[str, ...]:
         """The orders in which answers are shown: one where no text shows them, or they are a scale."""
-        is_shown = any(self.shows_order(framing) for framing in self.all_framings)
-        return (GIVEN, SWAPPED) if self.orders == "both" and is_shown and not self.scale else (GIVEN,)
+        has_both = self.orders == "both" and not self.scale and any(map(self.shows_order, self.all_framings))
+        return (asking.GIVEN, asking.SWAPPED) if has_both else (asking.GIVEN,)
 
     @property
     def texts(self) -> dict[str, FramingText]:
         """Framings and placebos by name, as they are written."""
-        return {**self.framings, **{PLACEBO.format(i): text for i, text in enumerate(self.placebos, start=1)}}
+        return {**self.framings, **{asking.PLACEBO.format(i): text for i, text in enumerate(self.placebos, start=1)}}
 
     @property
     def all_framings(self) -> list[Framing]:
@@ -294,7 +265,7 @@ class FramingSection(StudySection):
     @cached_property
     def readings(self) -> Mapping[str, str]:
         """How columns name an option, which all items of all sources tell together; see rows.readings_of."""
-        answers = list[tuple[str, list[Option], str]]()
+        answers = list[Any]()
         said = {same_value(value) for value in self.values}
         keys = [key for key in (self.correct, *sorted(self.pushed_columns)) if key and self.choices]
         for source in self.items if keys else ():
@@ -339,7 +310,7 @@ class FramingSection(StudySection):
         """The items of a source that can be asked; why others cannot is added to `refused`."""
         study, n_before, n_items = self.study_texts("answer"), len(refused), 0
         base, *_ = [framing for framing in study.framings if framing.name == self.baseline]
-        checks = replace(study, framings=[base], orders=[GIVEN])
+        checks = replace(study, framings=[base], orders=[asking.GIVEN])
 
         def askable() -> Iterator[Row]:
             nonlocal n_items
@@ -373,7 +344,7 @@ class FramingSection(StudySection):
     def pushed_columns(self) -> frozenset[str]:
         """The columns and templates that say what framings argue for."""
         pushed = (text.pushed for text in self.texts.values() if text.pushed)
-        return frozenset(pushed) - {WRONG, *self.answer_texts}
+        return frozenset(pushed) - {asking.WRONG, *self.answer_texts}
 
     @cached_property
     def names_of_columns(self) -> frozenset[str]:
@@ -382,7 +353,7 @@ class FramingSection(StudySection):
         texts += [*self.set.values(), *(text for framing in self.all_framings for text in framing.answers.values())]
         texts += [text for case in self.cases.values() for name, text in case.items() if name != "label"]
         texts += [name if "{" in name else f"{{{{ {name} }}}}" for name in self.pushed_columns]
-        ours = {*RESERVED_NAMES, *self.set, *(name for case in self.cases.values() for name in case)}
+        ours = {*asking.RESERVED_NAMES, *self.set, *(name for case in self.cases.values() for name in case)}
         return frozenset(name for text in texts for name in names_in(text)) - ours
 
     def units(self, verdict: str) -> Units:

@@ -16,12 +16,10 @@ from evenhand.sources.record_fields import shown, table_name
 from evenhand.templates import same_value
 from studies.framing.asking import GIVEN, PLACEBO, SWAPPED
 from studies.framing.grids import FramedRun
-from studies.framing.options import FramingOptions
 from studies.framing.section import FramingSection, FramingText
 
 BETWEEN = "|"  # names in the column `answers`
 TIE = re.compile(r"=|\b(tied?|ties|draw|equal|same|both|neither)\b", re.IGNORECASE)  # in its name
-NOTHING_ADDED = FramingOptions()
 PROMPT = ["dataset", "item_id", "framing", "case", "order"]  # columns by which rows are of one prompt
 TEXT = Column(str, default="")
 LAYOUT = Layout(
@@ -43,9 +41,7 @@ LAYOUT = Layout(
 )
 
 
-def load_answers(
-    paths: Sequence[Path], options: FramingOptions = NOTHING_ADDED
-) -> tuple[dict[str, FramedRun], list[str]]:
+def load_answers(paths: Sequence[Path], baseline: str | None = None) -> tuple[dict[str, FramedRun], list[str]]:
     """(model → its answers as a run, columns without a meaning). Several rows of one prompt are its samples.
 
     Raises DataError naming file and line for an answer or a label that is not among `answers`.
@@ -65,7 +61,7 @@ def load_answers(
     first_labels = labelled.groupby(["model", *PROMPT])["label"].transform("first")
     for row in labelled[labelled["label"] != first_labels].head(1).itertuples():
         raise DataError(f"{row.where}: label is {shown(row.label)}, but another one in a row of the same prompt")
-    section = section_of(rows, answers, options.baseline)
+    section = section_of(rows, answers, baseline)
     models = {str(model): run_of(paths[0], of_model, section) for model, of_model in rows.groupby("model", sort=False)}
     return models, ignored
 

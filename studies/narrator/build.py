@@ -10,18 +10,8 @@ from evenhand.markdown import filled
 from evenhand.terminal import command_parser
 from studies.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
 from studies.fetching import Origin, fetch
+from studies.narrator import corpus
 from studies.narrator.convokit import CMV, DATASET, DATASETS, FILES, Folder, find_dump, read_dump
-from studies.narrator.corpus import (
-    BUILD,
-    CONVERSATIONS_FILE,
-    FACTS,
-    SEED,
-    TEST_SHARE,
-    conversation_set_hash,
-    facts_of,
-    split_by_page,
-    subset,
-)
 from studies.narrator.records import BENCHMARK, Conversation
 
 CONVERTER_VERSION = "v1"  # raised when the same dump would give other conversations
@@ -35,10 +25,11 @@ def main(argv: Sequence[str]) -> None:
     """Build the narrator study's conversations from ConvoKit's Conversations Gone Awry."""
     parser = command_parser("build narrator", main, "Examples are in docs/narrator.md.")
     parser.add_argument("--out", type=Path, required=True, help="folder to build; an interrupted build is continued")
-    parser.add_argument("--corpus", choices=DATASETS, default=DATASET, help=f"which corpus (default {DATASET})")
+    parser.add_argument("--corpus", choices=DATASETS, default=DATASET, help="which corpus (default %(default)s)")
     parser.add_argument("--raw", type=Path, help="the dump, a folder or a zip; no download")
-    parser.add_argument("--seed", type=int, default=SEED, help=f"of the split by page (default {SEED})")
-    parser.add_argument("--test-share", type=float, default=TEST_SHARE, help=f"of conversations (default {TEST_SHARE})")
+    parser.add_argument("--seed", type=int, default=corpus.SEED, help="of the split by page (default %(default)s)")
+    share = "of conversations (default %(default)s)"
+    parser.add_argument("--test-share", type=float, default=corpus.TEST_SHARE, help=share)
     args = parser.parse_args(argv)
     if not 0 <= args.test_share <= 1:
         raise ConfigError(f"--test-share {args.test_share}: take a share from 0 to 1")
@@ -51,8 +42,8 @@ def build(
     raw: Path | None = None,
     *,
     dataset: str = DATASET,
-    seed: int = SEED,
-    test_share: float = TEST_SHARE,
+    seed: int = corpus.SEED,
+    test_share: float = corpus.TEST_SHARE,
     origin: Origin | None = None,
 ) -> dict[str, Any]:
     """Build the folder and return its manifest. What is there and whole is left as it is.
@@ -62,18 +53,18 @@ def build(
     """
     # What the same command finds its work done by, and another one does not mix in.
     wanted = {"dataset": dataset, "converter": CONVERTER_VERSION, "split": {"seed": seed, "test_share": test_share}}
-    with building(out, BUILD):
+    with building(out, corpus.BUILD):
         folder = out / "raw" / dataset
         fetched = [] if raw else fetch(origin or CONVOKIT[dataset], folder, name=dataset)
         dump = find_dump(raw or folder / fetched[0].name)
         sources = fetched or sources_at(
             [raw] if raw and raw.is_file() else [Path(str(dump / name)) for name in FILES if (dump / name).is_file()]
         )
-        if manifest := finished(out, BUILD, CONVERSATIONS_FILE, wanted, sources):
+        if manifest := finished(out, corpus.BUILD, corpus.CONVERSATIONS_FILE, wanted, sources):
             return manifest
         conversations, facts = converted(dump, dataset, seed, test_share)
         facts = {**wanted, "sources": described(sources), **facts}
-        return write_rows(out, CONVERSATIONS_FILE, map(asdict, conversations), BENCHMARK, facts, card_text)
+        return write_rows(out, corpus.CONVERSATIONS_FILE, map(asdict, conversations), BENCHMARK, facts, card_text)
 
 
 def converted(folder: Folder, dataset: str, seed: int, test_share: float) -> tuple[list[Conversation], dict[str, Any]]:
@@ -81,25 +72,25 @@ def converted(folder: Folder, dataset: str, seed: int, test_share: float) -> tup
     dump = read_dump(folder)
     if dump.dataset != dataset:
         raise DataError(f"{folder}: is a dump of {dump.dataset}; build it with --corpus {dump.dataset}")
-    kept, dropped = subset(dump)
+    kept, dropped = corpus.subset(dump)
     if not kept:
         reasons = "; ".join(f"{reason}: {count:,}" for reason, count in dropped.most_common())
         raise DataError(f"{folder}: no conversation is of the study ({reasons or 'it is empty'})")
-    conversations = split_by_page(kept, seed=seed, test_share=test_share)
+    conversations = corpus.split_by_page(kept, seed=seed, test_share=test_share)
     split = {name: [c for c in conversations if c.meta["split"] == name] for name in ("train", "test")}
     return conversations, {
         "counts": dict(dump.counts),
         "dropped": dict(dropped.most_common()),
-        "facts": facts_of(conversations, dump.discussions),
+        "facts": corpus.facts_of(conversations, dump.discussions),
         "n_conversations": {name: len(part) for name, part in split.items()},
         "n_pages": {
             name: len({c.meta.get("page_title") or c.meta.get("page_id") or c.conversation_id for c in part})
             for name, part in split.items()
         },
-        "conversation_set_hash": conversation_set_hash(conversations),
+        "conversation_set_hash": corpus.conversation_set_hash(conversations),
     }
 
 
 def card_text(manifest: Mapping[str, Any]) -> str:
     """README.md of a build: what it holds, beside the paper, and what may be done with it."""
-    return filled(Path(__file__).with_name("card.md"), **manifest, forms=FACTS)
+    return filled(Path(__file__).with_name("card.md"), **manifest, forms=corpus.FACTS)

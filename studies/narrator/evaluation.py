@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -21,8 +21,8 @@ from evenhand.errors import DataError
 from studies.narrator import judged_runs, measures, tables
 from studies.narrator.answers import answer_of
 from studies.narrator.judged_runs import POOLED, NarratorRun
-from studies.narrator.measures import BY_CONVERSATION, DETECTION, Definitions, Levels, Setting, main_order, main_setting
-from studies.narrator.options import DENOMINATORS, Denominator, NarratorOptions
+from studies.narrator.measures import BY_CONVERSATION, DETECTION, Levels, Setting, main_order, main_setting
+from studies.narrator.options import Denominator, NarratorOptions
 from studies.narrator.replies import STATES
 from studies.narrator.tables import ORDER_WORDS, TASK_WORDS
 
@@ -52,21 +52,17 @@ def scores_of(judges: Mapping[str, NarratorRun], options: Options) -> list[Score
     runs = list(judges.values())
     if len(runs) > 1 and not options.is_before_after and not judged_runs.reason_not_to_pool(runs):
         judges = {**judges, POOLED: judged_runs.pooled_run(runs)}
-    return [score for name, run in judges.items() for score in measures.scores_of(name, run, definitions_of(options))]
-
-
-def definitions_of(options: Options) -> Definitions:
-    """As --unparsed and --detection say."""
-    study_options = options.of(NarratorOptions)
-    return Definitions(denominator=DENOMINATORS[study_options.unparsed], detection=study_options.detection)
+    return [
+        score for name, run in judges.items() for score in measures.scores_of(name, run, options.of(NarratorOptions))
+    ]
 
 
 def observe(judge: NarratorRun, options: Options) -> Iterator[Block]:
     """What changes are of: the measures of each setting, with conversations as units."""
-    definitions = definitions_of(options)
+    study_options = options.of(NarratorOptions)
     for variant, members in measures.by_setting(judge.plan).items():
-        columns = measures.observed(members, definitions.denominator, BY_CONVERSATION)
-        setting = {**variant._asdict(), **asdict(definitions)}
+        columns = measures.observed(members, study_options.denominator, BY_CONVERSATION)
+        setting = {**variant._asdict(), **study_options.definitions}
         yield Block(setting=setting, measures=measures.MEASURES, parts={columns.dataset: columns}, averages={})
 
 
@@ -98,7 +94,7 @@ def facts(results: Results) -> dict[str, Any]:
     main_key = levels.tasks[0], levels.sides[0], levels.orders[-1]
     deltas = {judge: levels.of(judge, *main_key).get("delta_att") for judge in levels.judges if judge != POOLED}
     models = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
-    is_exact, definitions = any(run.verdict == "options" for run in runs), definitions_of(results.options)
+    is_exact, definitions = any(run.verdict == "options" for run in runs), results.options.of(NarratorOptions)
     answers = answers_of(results, levels, definitions.denominator)
     return {
         "judges": [said_of(levels, judge, answers[judge], results.judges) for judge in levels.judges],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ from studies.built_folder import read_manifest
 from studies.narrator.corpus import POCKET, CorpusSpec, load_conversations
 from studies.narrator.options import Denominator
 from studies.narrator.prompts import ME, NO, YES, factors_of
-from studies.narrator.records import BENCHMARK, OPTION_ORDERS, NarratorFactors, Perspective, Task, Visibility
+from studies.narrator.records import BENCHMARK, OPTION_ORDERS, TASKS, VISIBILITIES, NarratorFactors, Perspective
 from studies.narrator.replies import STATES, read_answer
 
 POOLED = "all models"  # what tables call the judge of pooled_run
@@ -107,8 +107,7 @@ def judged(run: FinishedRun) -> NarratorRun:
     @cache
     def answers(hash_: str, options: tuple[str, ...]) -> dict[str, Any]:
         """Of lines of equal texts, which share their replies."""
-        of_prompt = run.replies[hash_][: run.n_samples]
-        return shares_in(of_prompt, options)
+        return shares_in(run.replies[hash_][: run.n_samples], options)
 
     judge = run.judge
     judgments = [
@@ -205,7 +204,6 @@ def speaker(text: str) -> str:
     return "" if text.casefold() == "neutral" else text
 
 
-TASKS, VISIBILITIES, ORDERS = get_args(Task), get_args(Visibility), OPTION_ORDERS
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
         "conversation": Column(as_id, True),
@@ -215,7 +213,7 @@ LAYOUT = Layout(
         "answer": Column(str, True, default=""),
         "attacker": Column(speaker, default=""),
         "model": Column(str, default="external"),
-        "option_order": Column(one_of(ORDERS), default=ORDERS[0]),
+        "option_order": Column(one_of(OPTION_ORDERS), default=OPTION_ORDERS[0]),
     }
 )
 PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples

@@ -7,16 +7,16 @@ beyond the neutral answers, and corruption.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from eval.estimates.changes import Score
-from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
+from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered, point_estimate
 from eval.estimates.resampling import mcnemar_p
 from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
-from studies.narrator.options import Denominator, Detection
+from studies.narrator.options import Denominator, Detection, NarratorOptions
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import OPTION_ORDERS, TASKS, VISIBILITIES, OptionOrder, Perspective, Task, Visibility
 from studies.narrator.replies import STATES
@@ -71,24 +71,7 @@ def main_setting(settings: Iterable[tuple[Any, ...]]) -> Setting:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definitions:
-    """Two things that the narrator paper leaves open. docs/narrator.md has what is fixed.
-
-    denominator: "answered" divides by the replies that name an option, "all" by every reply. The paper must have
-        dropped the others: its intervals of ± 2.3 points for identification with the attack hidden are wider than any
-        share of all 2,094 conversations can have (± 2.1).
-    detection: what Table 4 conditions on. "reply": whether any reply of the detection prompt says Yes, and whether any
-        says No; a conversation with both is in both rows, once in each, which flattens their contrast. Only that fits
-        the printed intervals (python -m bench.simulated_definitions). Of an exact run it is as "share".
-        "share": in both rows, weighted by the share of Yes and of No. "majority": by the prompt's one answer.
-    """
-
-    denominator: Denominator = "answered"
-    detection: Detection = "reply"
-
-
-DEFAULT = Definitions()
+DEFAULT = NarratorOptions()
 
 
 def part(name: str, first: int, second: int | None = None, *, unit: str = "%") -> Measure:
@@ -227,7 +210,7 @@ def elimination_rows(judgments: Sequence[Judgment], denominator: Denominator) ->
 
 
 def sides_of(judgment: Judgment, detection: Detection) -> Sides:
-    """On which sides of Table 4 a detection puts its prompts; see Definitions.detection."""
+    """On which sides of Table 4 a detection puts its prompts; see NarratorOptions."""
     yes, no = judgment.share_of(YES), judgment.share_of(NO)
     if yes + no <= 0:
         return NEITHER
@@ -237,7 +220,7 @@ def sides_of(judgment: Judgment, detection: Detection) -> Sides:
     return (yes / (yes + no), no / (yes + no)) if is_weighted else (float(yes > 0), float(no > 0))
 
 
-def side_rows(prompts: Sequence[Judgment], weights: Sequence[float], d: Definitions) -> Iterator[Row]:
+def side_rows(prompts: Sequence[Judgment], weights: Sequence[float], options: NarratorOptions) -> Iterator[Row]:
     """One row for each unit with a prompt on a side: its prompts' mean M, each by its weight there.
 
     Where prompts are on a side or not, the conversation counts there once; where they are there in part, it counts as
@@ -245,10 +228,10 @@ def side_rows(prompts: Sequence[Judgment], weights: Sequence[float], d: Definiti
     """
     members: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for prompt, weight in zip(prompts, weights, strict=True):
-        if not math.isnan(share := prompt.target_weight(d.denominator)):
+        if not math.isnan(share := prompt.target_weight(options.denominator)):
             members[prompt.unit].append((share, weight))
-    by_share = d.detection == "share"
-    in_part = {p.unit for p in prompts if by_share or (d.detection == "reply" and p.is_exact)}
+    by_share = options.detection == "share"
+    in_part = {p.unit for p in prompts if by_share or (options.detection == "reply" and p.is_exact)}
     for name, pairs in members.items():
         if total := sum(weight for _, weight in pairs):
             value = sum(weight * share for share, weight in pairs) / total
@@ -259,19 +242,18 @@ UNITS = {measure.name: measure.unit for measure in (*MEASURES, ELIMINATOR_GAIN, 
 Measured = tuple[dict[str, Any], dict[str, Any]]  # what was asked of which group; name → Estimate, number or None
 
 
-def scores_of(name: str, run: NarratorRun, d: Definitions = DEFAULT) -> Iterator[Score]:
+def scores_of(name: str, run: NarratorRun, options: NarratorOptions = DEFAULT) -> Iterator[Score]:
     """Every measure of a run, under the name that tables call its judge; nothing is drawn for them.
 
     The first count (n_...) of a setting is the units that numbers without an interval rest on.
     """
     dataset = run.plan[0].dataset
-    how = {"verdict": run.verdict, "n_samples": run.n_samples, **asdict(d)}
+    how = {"verdict": run.verdict, "n_samples": run.n_samples, **options.definitions}
     for kind in (effects, flips, conditioned, state_rates):
-        for setting, measures in kind(run.plan, d):
+        for setting, measures in kind(run.plan, options):
             n_units = next(n for measure, n in measures.items() if measure.startswith("n_"))
             for measure, value in measures.items():
                 if value is not None:  # a measure that the task does not have
-                    is_number = not isinstance(value, Estimate)
                     yield Score(
                         run=run.name,
                         judge=name,
@@ -280,7 +262,7 @@ def scores_of(name: str, run: NarratorRun, d: Definitions = DEFAULT) -> Iterator
                         datasets=(dataset,),
                         measure=measure,
                         unit=UNITS.get(measure, "count" if measure.startswith("n_") else "%"),
-                        estimate=Estimate(value=value, low=None, high=None, n_units=n_units) if is_number else value,
+                        estimate=value if isinstance(value, Estimate) else point_estimate(value, n_units),
                         drawing=None,
                     )
 
@@ -318,7 +300,7 @@ class Levels:
         }
 
 
-def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
+def effects(judgments: Sequence[Judgment], options: NarratorOptions = DEFAULT) -> Iterator[Measured]:
     """M by perspective, Δ_att, Δ_non-att, PR and FAR of every setting (narrator paper, section 3.7), and Δ_FAR (ours).
 
     Over all conversations; by number of speakers (Figure 3), sizes with few conversations among them; where the hidden
@@ -332,24 +314,24 @@ def effects(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator
         for judgment in members:
             n = judgment.factors.n_speakers
             groups[f"{n} speakers", n].append(judgment)
-        if 0 < len(answered := fully_answered(members, d.denominator)) < len(members):
+        if 0 < len(answered := fully_answered(members, options.denominator)) < len(members):
             groups[ANSWERED, None] = answered
         for (group, size), of_group in groups.items():
-            yield {**setting._asdict(), "group": group, "n_speakers": size}, effect(setting, of_group, d)
+            yield {**setting._asdict(), "group": group, "n_speakers": size}, effect(setting, of_group, options)
 
 
-def effect(setting: Setting, judgments: Sequence[Judgment], d: Definitions) -> dict[str, Any]:
+def effect(setting: Setting, judgments: Sequence[Judgment], options: NarratorOptions) -> dict[str, Any]:
     """What perspective does in one setting, over one group of conversations.
 
     chance: what a judge would have that draws an option at random: the mean of 1/n over conversations, and over the
     prompts of FAR.
     """
-    of_setting = observed(judgments, d.denominator)
+    of_setting = observed(judgments, options.denominator)
     measures: dict[str, Any] = {measure.name: clustered(measure, of_setting) for measure in EFFECTS}
     if setting.task == DETECTION:
         measures |= {"far": None, "delta_far": None}
     else:
-        gains = elimination_rows(judgments, d.denominator)
+        gains = elimination_rows(judgments, options.denominator)
         measures["eliminator_gain"] = clustered(ELIMINATOR_GAIN, added_up(of_setting.dataset, [gains]))
     chances = {judgment.conversation: 1 / len(judgment.options) for judgment in judgments}
     accusable = [1 / len(judgment.options) for judgment in judgments if judgment.is_accusable]
@@ -358,7 +340,7 @@ def effect(setting: Setting, judgments: Sequence[Judgment], d: Definitions) -> d
     return {"n_conversations": len(chances), **measures, "chance": chance, "far_chance": far_chance}
 
 
-def flips(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
+def flips(judgments: Sequence[Judgment], options: NarratorOptions = DEFAULT) -> Iterator[Measured]:
     """Conversation × model pairs by their one answer under Neutral and with the attacker as Me (Figure 2).
 
     corruption: of the pairs correct under Neutral, those incorrect under Attacker; mcnemar_p: exact, C→I against I→C.
@@ -373,7 +355,7 @@ def flips(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[M
             yield setting._asdict(), {**measures, "corruption": corruption, "mcnemar_p": p}
 
 
-def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
+def conditioned(judgments: Sequence[Judgment], options: NarratorOptions = DEFAULT) -> Iterator[Measured]:
     """Table 4: M conditioned on the detection under the same narrator and visibility; nothing without detection.
 
     delta: m less the neutral m of the same row. n_mixed: prompts that are in both rows, since some of their detection
@@ -381,19 +363,19 @@ def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
     m_by_share: m with detection "share", where it goes by "reply".
     """
     settings = by_setting(judgments)
-    by_share = conditioned(judgments, replace(d, detection="share")) if d.detection == "reply" else None
+    by_share = conditioned(judgments, replace(options, detection="share")) if options.detection == "reply" else None
     for setting, members in settings.items():
         detections = settings.get(setting._replace(task=DETECTION))
         if setting.task == DETECTION or detections is None:
             continue
-        sides = {(j.unit, j.factors.narrator): sides_of(j, d.detection) for j in detections}
+        sides = {(j.unit, j.factors.narrator): sides_of(j, options.detection) for j in detections}
         neutral, dataset = dict[int, list[Row]](), members[0].dataset
         for perspective in PERSPECTIVES:
             prompts = [judgment for judgment in members if judgment.condition == perspective]
             of_prompts = [sides.get((prompt.unit, prompt.factors.narrator), NEITHER) for prompt in prompts]
             for side in (0, 1):
                 weights = [pair[side] for pair in of_prompts]
-                rows = [*side_rows(prompts, weights, d)]
+                rows = [*side_rows(prompts, weights, options)]
                 neutral.setdefault(side, rows)  # the first perspective is neutral
                 delta = clustered(DELTA, added_up(dataset, [rows, neutral[side]]))
                 measures = {
@@ -407,7 +389,7 @@ def conditioned(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iter
                 yield {**setting._asdict(), "perspective": perspective, "is_detected": side == 0}, measures
 
 
-def state_rates(judgments: Sequence[Judgment], d: Definitions = DEFAULT) -> Iterator[Measured]:
+def state_rates(judgments: Sequence[Judgment], options: NarratorOptions = DEFAULT) -> Iterator[Measured]:
     """What became of the completions to some prompts, in percent, by perspective; of exact runs: of the probability.
 
     tied: prompts on whose one answer the replies do not agree; unanswered: none of whose replies names an option.

@@ -6,18 +6,8 @@ from itertools import product
 from typing import Any
 
 from evenhand.records import Message, Prompt, SamplingOverride, answer_schema
-from studies.narrator.records import (
-    BENCHMARK,
-    OPTION_ORDERS,
-    TASKS,
-    VISIBILITIES,
-    Conversation,
-    NarratorFactors,
-    OptionOrder,
-    Perspective,
-    Task,
-    Visibility,
-)
+from studies.narrator import records
+from studies.narrator.records import Conversation, NarratorFactors, OptionOrder, Perspective, Task, Visibility
 
 ME = "Me"
 YES, NO = "Yes", "No"
@@ -33,9 +23,9 @@ TEMPLATE = "Here is a conversation:\n\n{transcript}\n\nQuestion: {question}\n\nO
 def narrator_prompts(
     conversation: Conversation,
     *,
-    tasks: Sequence[Task] = TASKS,
-    visibilities: Sequence[Visibility] = VISIBILITIES,
-    option_orders: Sequence[OptionOrder] = OPTION_ORDERS,
+    tasks: Sequence[Task] = records.TASKS,
+    visibilities: Sequence[Visibility] = records.VISIBILITIES,
+    option_orders: Sequence[OptionOrder] = records.OPTION_ORDERS,
     seed: int = 42,
 ) -> Iterator[Prompt]:
     """Every prompt of a conversation: neutral, and with each speaker as Me, under both option orders."""
@@ -56,7 +46,7 @@ def narrator_prompt(conversation: Conversation, order: Sequence[str], setting: A
     factors = factors_of(narrator, conversation.attacker, names, conversation.attacker_is_unseen, **varied)
     return Prompt(
         item_id=conversation.conversation_id,
-        benchmark=BENCHMARK,
+        benchmark=records.BENCHMARK,
         dataset=conversation.dataset,
         condition=factors.perspective,
         factors=factors,

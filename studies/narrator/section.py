@@ -6,30 +6,13 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field, field_validator
 
+from evenhand import study
 from evenhand.records import Prompt
-from evenhand.study import (
-    ALL,
-    LazyUnits,
-    OneRound,
-    StudySection,
-    Units,
-    VariantsPerItem,
-    check_samples_all_variants,
-    symbol_turn,
-)
+from studies.narrator import records
 from studies.narrator.corpus import POCKET, CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.names import under
 from studies.narrator.prompts import narrator_prompts
-from studies.narrator.records import (
-    OPTION_ORDERS,
-    TASKS,
-    VISIBILITIES,
-    Conversation,
-    Names,
-    OptionOrder,
-    Task,
-    Visibility,
-)
+from studies.narrator.records import Conversation, Names, OptionOrder, Task, Visibility
 
 
 class PromptVariant(NamedTuple):
@@ -40,7 +23,7 @@ class PromptVariant(NamedTuple):
     names: Names
 
 
-class NarratorSection(StudySection):
+class NarratorSection(study.StudySection):
     """Conversations × tasks × visibilities × (neutral + one per speaker) × option orders."""
 
     key: ClassVar[str] = "narrator"
@@ -48,13 +31,14 @@ class NarratorSection(StudySection):
     has_schemas: ClassVar[bool] = True  # the options
 
     corpus: CorpusSpec
-    tasks: tuple[Task, ...] = Field(default=TASKS, min_length=1)  # what is asked of a conversation
-    visibilities: tuple[Visibility, ...] = Field(default=VISIBILITIES, min_length=1)  # of the attack itself
-    option_orders: tuple[OptionOrder, ...] = Field(default=OPTION_ORDERS, min_length=1)  # training takes reversed, too
+    tasks: tuple[Task, ...] = Field(default=records.TASKS, min_length=1)  # what is asked of a conversation
+    visibilities: tuple[Visibility, ...] = Field(default=records.VISIBILITIES, min_length=1)  # of the attack itself
+    # Training takes reversed, too.
+    option_orders: tuple[OptionOrder, ...] = Field(default=records.OPTION_ORDERS, min_length=1)
     # Of speakers: own, or letters (A, B, C ...). In training each is a prompt variant; a config that samples has one.
     names: tuple[Names, ...] = Field(default=("own",), min_length=1, exclude_if=lambda names: names == ("own",))
     # Training only: how many variants (visibility, option order, names) a conversation is trained in; a number, too.
-    variants_per_item: VariantsPerItem = ALL
+    variants_per_item: study.VariantsPerItem = study.ALL
     seed: int = 42  # of the one order of names that a conversation's options have
 
     @field_validator("tasks", "visibilities", "option_orders", "names")
@@ -66,17 +50,17 @@ class NarratorSection(StudySection):
 
     def symbol_question(self, prompt: Prompt) -> str:
         """With the prompt's options; see StudySection."""
-        return symbol_turn(prompt.answer_space)
+        return study.symbol_turn(prompt.answer_space)
 
-    def units(self, verdict: str) -> Units:
+    def units(self, verdict: str) -> study.Units:
         """A conversation's prompts, all known from the start; see StudySection."""
-        check_samples_all_variants(self.variants_per_item, "narrator.variants_per_item")
+        study.check_samples_all_variants(self.variants_per_item, "narrator.variants_per_item")
         conversations = load_conversations(self.corpus)
 
-        def unit(conversation: Conversation) -> OneRound:
-            return OneRound(conversation.conversation_id, tuple(self.prompts_of(conversation)))
+        def unit(conversation: Conversation) -> study.OneRound:
+            return study.OneRound(conversation.conversation_id, tuple(self.prompts_of(conversation)))
 
-        return Units(LazyUnits(conversations, unit), conversation_set_hash(conversations))
+        return study.Units(study.LazyUnits(conversations, unit), conversation_set_hash(conversations))
 
     def on_own_items(self) -> Self:
         """The same section over one conversation of ours; see StudySection."""

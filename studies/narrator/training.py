@@ -19,28 +19,14 @@ yet, and a speaker who says nothing else is found by elimination. In detection t
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
-from evenhand.chat_templates import (
-    check_answers_at_once,
-    encode,
-    encode_options,
-    own_tokens,
-    render_chat,
-    reply_contract,
-)
+from evenhand import chat_templates
+from evenhand.files import shipped_yaml
 from evenhand.records import Prompt
 from evenhand.study import check_no_repeats
-from studies.narrator import convokit
-from studies.narrator.corpus import (
-    POCKET,
-    CorpusSpec,
-    check_no_shared_pages,
-    conversation_set_hash,
-    groups_of_pages,
-    held_out_conversations,
-    load_conversations,
-)
+from studies.narrator import corpus
 from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import Conversation, NarratorFactors
@@ -50,13 +36,6 @@ from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import Candidate, Example, Sifted, sifted
 
 SHARED = "one token does not tell its options apart"
-AWRY = "ConvoKit. No licence was found; the names are of real accounts, so take this model for research use"
-SOURCES = {
-    POCKET: "put together from Evenhand's own sentences (Apache-2.0); nobody in it is real",
-    convokit.CMV: f"Conversations Gone Awry, ChangeMyView (Chang and Danescu-Niculescu-Mizil 2019), from {AWRY}",
-    convokit.DATASET: "Conversations Gone Awry (Zhang et al. 2018; Chang and Danescu-Niculescu-Mizil 2019), from "
-    + AWRY,
-}
 
 
 def example_of(
@@ -68,9 +47,9 @@ def example_of(
     """
     factors, chat_template = prompt.factors, config.examples.chat_template
     assert isinstance(factors, NarratorFactors)
-    text = render_chat(tokenizer, prompt.messages, chat_template, config.model.chat_template_args)
-    options = encode_options(tokenizer, prompt.answer_space, text, chat_template, before)
-    answers = own_tokens(options)
+    text = chat_templates.render_chat(tokenizer, prompt.messages, chat_template, config.model.chat_template_args)
+    options = chat_templates.encode_options(tokenizer, prompt.answer_space, text, chat_template, before)
+    answers = chat_templates.own_tokens(options)
     outcomes = [ME if who == factors.narrator else conversation.names[who] for who in conversation.speakers]
     if factors.task == "detection":
         outcomes = [YES, NO]
@@ -79,7 +58,7 @@ def example_of(
         item_id=prompt.item_id,
         dataset=prompt.dataset,
         condition=prompt.condition,
-        prompt_ids=(*encode(tokenizer, text, chat_template), *lead),
+        prompt_ids=(*chat_templates.encode(tokenizer, text, chat_template), *lead),
         choices=tuple(answers.ids[option] for option in outcomes) if answers else (),
         right=outcomes.index(factors.target),
         rests=tuple(
@@ -99,8 +78,7 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
     def validate(self, config: TrainingConfig) -> None:
         """Test conversations, and losses that conversations cannot have; see StudyTraining."""
         section = self.section_of(config)
-        corpus = section.corpus
-        check_split(corpus.split, f"narrator.corpus: {corpus.dataset}")
+        check_split(section.corpus.split, f"narrator.corpus: {section.corpus.dataset}")
         check_variants_per_item(section.variants_per_item, section.variants, section.main_variants, config)
         if config.prefers_one_of_two:
             raise ValueError(
@@ -117,21 +95,21 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
 
     def load(self, section: NarratorSection) -> list[Conversation]:
         """The conversations that the section names."""
-        return load_conversations(section.corpus)
+        return corpus.load_conversations(section.corpus)
 
     def content_hash(self, units: Sequence[Conversation]) -> str:
         """Over the conversations' content."""
-        return conversation_set_hash(units)
+        return corpus.conversation_set_hash(units)
 
     def check_test_data(self, units: Sequence[Conversation], section: NarratorSection) -> None:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
-        test = held_out_conversations(section.corpus)
-        check_no_shared_pages(units, test)
+        test = corpus.held_out_conversations(section.corpus)
+        corpus.check_no_shared_pages(units, test)
         check_no_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
 
     def families(self, units: Sequence[Conversation]) -> list[str]:
         """A page, and what shares its text, is one family."""
-        return groups_of_pages(units)
+        return corpus.groups_of_pages(units)
 
     def examples(self, units: Sequence[Conversation], config: TrainingConfig, tokenizer: Any) -> Sifted:
         """The examples conversation by conversation, neighbours sharing the longest beginnings; see StudyTraining.
@@ -139,8 +117,10 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
         A group goes whole where one token does not tell a prompt's options apart, and where a prompt is too long for a
         loss that compares prompts.
         """
-        contract = reply_contract(tokenizer, config.examples.chat_template, config.model.chat_template_args)
-        check_answers_at_once(contract, tokenizer.name_or_path)
+        contract = chat_templates.reply_contract(
+            tokenizer, config.examples.chat_template, config.model.chat_template_args
+        )
+        chat_templates.check_answers_at_once(contract, tokenizer.name_or_path)
         groups = (group for unit in units for group in self.groups_of(unit, config, tokenizer, contract.before))
         limit = config.examples.max_prompt_length
         examples, excluded = sifted(groups, limit, as_a_whole=config.needs_whole_groups)
@@ -167,15 +147,16 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """A prompt with a narrator about a quarrel of ours, and licences; see StudyTraining."""
         section = self.section_of(config)
-        (ours,) = load_conversations(CorpusSpec(dataset=POCKET, n_conversations=1))  # a card shows nothing of a corpus
+        # A card shows nothing of a corpus.
+        (ours,) = corpus.load_conversations(corpus.CorpusSpec(dataset=corpus.POCKET, n_conversations=1))
         prompt = next(p for p in section.prompts_of(ours, section.variants[0]) if p.condition == "non_attacker")
         return {
             "section": section,
             "n_variants": len(section.variants),
             "n_drawn": n_drawn(section.variants_per_item, len(section.variants)),
             "example": prompt.messages[0].content,
-            "pocket_only": section.corpus.dataset == POCKET,
-            "sources": SOURCES,
+            "pocket_only": section.corpus.dataset == corpus.POCKET,
+            "sources": shipped_yaml(Path(__file__).with_name("sources.yaml")),
         }
 
 

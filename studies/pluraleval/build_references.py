@@ -41,6 +41,7 @@ def build(run_path: Path, out: Path) -> dict[str, Any]:
     with building(out, name):
         run = stage_run(run_path, "references")
         references = reference_sets(run)
+        clusters = [cluster for reference_set in references for cluster in reference_set.clusters]
         states = summed(reference_set.states for reference_set in references)
         facts = {
             "source": {"run": run_path.name, "content_hash": content_hash(run), "judge": run.config["model"]["name"]},
@@ -49,10 +50,8 @@ def build(run_path: Path, out: Path) -> dict[str, Any]:
             "n_threads": len(references),
             "n_left_out": len(run.excluded),
             "n_feasible": sum(reference_set.is_feasible for reference_set in references),
-            "n_opinions": sum(
-                len(cluster.members) for reference_set in references for cluster in reference_set.clusters
-            ),
-            "n_clusters": sum(len(reference_set.clusters) for reference_set in references),
+            "n_opinions": sum(len(cluster.members) for cluster in clusters),
+            "n_clusters": len(clusters),
             "n_dropped": sum(n for state, n in states.get("assignment", {}).items() if state not in (OK, NOT_ASKED)),
             "states": states,
             "reference_set_hash": reference_set_hash(references),

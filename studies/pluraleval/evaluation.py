@@ -160,12 +160,11 @@ def main_changes(results: Results, changes: pd.DataFrame) -> pd.DataFrame:
     if changes.empty:
         return changes
     changes = changes[changes["dataset"] == results.judges[results.base].whole]
-    place = {key: n for n, key in enumerate(MAIN)}
-    arm = {name: n for n, name in enumerate(results.judges)}
-    keys = zip(changes["second"], changes["framing"], changes["measure"], strict=True)
-    places = [(arm[second], place.get((framing, measure), -1)) for second, framing, measure in keys]
-    order = sorted((n for n, (_, at) in enumerate(places) if at >= 0), key=lambda n: places[n])
-    return changes.iloc[order]
+    settings = [changes[column] for column in ("second", "framing", "measure")]
+    order = [(name, *main) for name in results.judges for main in MAIN]
+    places = [order.index(setting) if setting in order else -1 for setting in zip(*settings, strict=True)]
+    ranked = changes.assign(place=places).query("place >= 0").sort_values("place", kind="stable")
+    return ranked.drop(columns="place")
 
 
 def fallen_levels(changes: Iterable[Change]) -> list[str]:

@@ -46,13 +46,8 @@ from studies.pluraleval.sources import ThreadSpec
 from studies.pluraleval.stepwise import Steps, Stepwise
 
 PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
-TOKENS: Mapping[Step, int] = {  # a reply's longest length; of the bootstrap see reply_room
-    "extraction": 512,
-    "summary": 96,
-    "assignment": 16,
-    "stance": 8,
-    "belief": 128,
-}
+# A reply's longest length; of the bootstrap see reply_room
+TOKENS: Mapping[Step, int] = {"extraction": 512, "summary": 96, "assignment": 16, "stance": 8, "belief": 128}
 LINK = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 
 Value = TypeVar("Value")
@@ -158,9 +153,8 @@ def extract_opinions(judge: Judge) -> Steps[list[Opinion]]:
             prompts[number] = judge.prompt("extraction", number, messages, schema=EXTRACTION_SCHEMA)
         else:
             judge.count("extraction", NOT_ASKED)
-    lists = yield from judge.replies(
-        list(prompts.values()), lambda reply: strings_in(reply, "opinions", settings.max_opinions)
-    )
+    opinions_in = partial(strings_in, key="opinions", at_most=settings.max_opinions)
+    lists = yield from judge.replies([*prompts.values()], opinions_in)
     holders: dict[str, list[int]] = {}
     for number, texts in zip(prompts, lists, strict=True):
         for text in texts:
@@ -213,9 +207,12 @@ def bootstrap(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]
 
 
 def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing]) -> Steps[int | None]:
-    """Line 5: put an opinion into a cluster, an existing one or a new one; its position, None when undecided."""
+    """Line 5: put opinion `number` into an existing cluster or a new one; its position, None when undecided."""
     if clusters:
-        prompt = assignment_prompt(judge, [cluster.summary for cluster in clusters], opinion, number)
+        quoted = numbered([as_string(cluster.summary) for cluster in clusters], "\n")
+        messages = ask("assignment", summaries=quoted, opinion=as_string(opinion.text))
+        schema = object_schema({"cluster": {"type": "integer", "enum": [*range(len(clusters) + 1)]}})  # 0 for a new one
+        prompt = judge.prompt("assignment", number, messages, schema=schema)
         (chosen,) = yield from judge.replies([prompt], lambda reply: cluster_in(reply, len(clusters)))
     else:
         chosen = 0
@@ -227,14 +224,6 @@ def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing])
         chosen = len(clusters)
     clusters[chosen - 1].members.append(opinion)
     return chosen - 1
-
-
-def assignment_prompt(judge: Judge, summaries: Sequence[str], opinion: Opinion, number: int) -> Prompt:
-    """Which cluster opinion number `number` belongs to."""
-    quoted = numbered([as_string(summary) for summary in summaries], "\n")
-    messages = ask("assignment", summaries=quoted, opinion=as_string(opinion.text))
-    schema = object_schema({"cluster": {"type": "integer", "enum": list(range(len(summaries) + 1))}})  # 0 for a new one
-    return judge.prompt("assignment", number, messages, schema=schema)
 
 
 def reply_room(texts: Sequence[str]) -> int:

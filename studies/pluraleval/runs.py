@@ -35,9 +35,8 @@ from studies.pluraleval.section import (
 )
 
 ALL = "all threads"
-NO_MATCH = (
-    0.999  # share of "no" from which on a judge is said to match nothing: a response matches few of many opinions
-)
+# Share of "no" from which on a judge is said to match nothing: a response matches few of many opinions
+NO_MATCH = 0.999
 # Step or task, framing ("": of a references run), state, how many replies, their share of those of step and framing.
 States = Sequence[tuple[str, str, str, int, float]]
 

@@ -33,14 +33,7 @@ from studies.pluraleval.records import (
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
-from studies.pluraleval.sources import (
-    POCKET,
-    ReferenceSpec,
-    ThreadSpec,
-    load_references,
-    load_threads,
-    pocket_references,
-)
+from studies.pluraleval.sources import POCKET, ReferenceSpec, ThreadSpec, load_references, load_threads
 
 KEY = "pluraleval"
 Stage = Literal["references", "responses", "judgements"]
@@ -104,9 +97,8 @@ class PluralEvalSection(StudySection):
         """A thread each, but for those of which nothing is asked; see StudySection."""
         if self.references is not None:
             threads = load_threads(self.references.threads)
-            return Units(
-                LazyUnits(threads, partial(reference_unit, settings=self.references)), thread_set_hash(threads)
-            )
+            unit = partial(reference_unit, settings=self.references)
+            return Units(LazyUnits(threads, unit), thread_set_hash(threads))
         if self.responses is not None:
             sets, settings = load_references(self.responses.references), self.responses
             prompts_of = {s.thread.thread_id: [*Asker(s, settings).prompts()] for s in sets}
@@ -180,7 +172,8 @@ def generations_to_judge(path: Path | None) -> tuple[References, list[Reply], st
     is not complete, has no generations, or its reference sets changed.
     """
     if path is None:
-        feasible = {refs.thread.thread_id: refs for refs in pocket_references() if refs.is_feasible}
+        known = load_references(ReferenceSpec(dataset=POCKET))
+        feasible = {refs.thread.thread_id: refs for refs in known if refs.is_feasible}
         hash_ = digest([reference_set_hash([*feasible.values()]), "own"], 16)
         return feasible, [*starmap(made_up_reply, feasible.items())], hash_
     run = stage_run(path, "responses")

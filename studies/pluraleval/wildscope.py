@@ -55,18 +55,14 @@ class Stratum:
     most: int
 
 
-TABLE_2 = (
-    Stratum(community="AmItheAsshole", n_threads=500, fewest=10, most=50),
-    Stratum(community="AskEconomics", n_threads=500, fewest=8, most=70),
-    Stratum(community="PoliticalDiscussion", n_threads=212, fewest=8, most=70),
-)
+TABLE_2 = ("AmItheAsshole:500:10-50", "AskEconomics:500:8-70", "PoliticalDiscussion:212:8-70")  # as --stratum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What is drawn from a dump."""
 
-    strata: Sequence[Stratum] = TABLE_2
+    strata: list[Stratum]
     year: int | None = 2019  # of the post; None takes any
     seed: int = 42
 
@@ -101,7 +97,7 @@ def main(argv: Sequence[str]) -> None:
     args = parser.parse_args(argv)
     if not re.fullmatch("any|20[0-9]{2}", args.year):
         raise ConfigError(f"--year {args.year}: write a year such as 2019, or any")
-    strata = tuple(map(stratum_in, args.stratum)) or TABLE_2
+    strata = [*map(stratum_in, args.stratum or TABLE_2)]
     year = None if args.year == "any" else int(args.year)
     build(args.out, args.raw, Wanted(strata=strata, year=year, seed=args.seed))
     print((args.out / CARD_FILE).read_text(encoding="utf-8"))
@@ -121,8 +117,7 @@ def build(out: Path, raw: Path, wanted: Wanted) -> dict[str, Any]:
     Raises DataError for whatever is wrong with the dump, or a folder that holds another build or somebody's files.
     """
     name, file = THREADS
-    strata = [asdict(stratum) for stratum in wanted.strata]
-    request = {"dataset": WILDSCOPE, "converter": CONVERTER_VERSION, "wanted": {**asdict(wanted), "strata": strata}}
+    request = {"dataset": WILDSCOPE, "converter": CONVERTER_VERSION, "wanted": asdict(wanted)}
     with building(out, name):
         files = find_dump(raw)
         sources = sources_at([*files["submissions"], *files["comments"]])
@@ -130,10 +125,7 @@ def build(out: Path, raw: Path, wanted: Wanted) -> dict[str, Any]:
             return manifest
         threads, counts = sample_threads(files, wanted)
         if not threads:
-            raise DataError(
-                f"{raw}: no thread is of the subreddits, the year and the numbers of comments that are wanted "
-                f"({counts['strata']}); see --year and --stratum"
-            )
+            raise DataError(f"{raw}: no thread is as --year and --stratum want it ({counts['strata']}); change them")
         facts = {
             **request,
             "sources": described(sources),

@@ -247,14 +247,11 @@ def share_gone(flips: pd.DataFrame) -> Estimate:
 
 
 def moved_scores(base: CodedRun, after: CodedRun, names: tuple[str, str]) -> Iterator[Score]:
-    """The shares of each label's flips that were removed, left and made. names: what tables call the two."""
+    """The shares of each label's flips that were removed and made. names: what tables call the two."""
+    whose: dict[str, Any] = {"run": after.name, "judge": names[1], "judged_by": after.judged_by}
     for influences in moves(base, after):
-        removed = share_gone(influences.removed)
-        percents = [None if end is None else 100 - end for end in (removed.value, removed.high, removed.low)]
-        left = Estimate(value=percents[0], low=percents[1], high=percents[2], n_units=removed.n_units)
-        for measure, share in (("removed", removed), ("left", left), ("made", share_gone(influences.made))):
-            whose: dict[str, Any] = {"run": after.name, "judge": names[1], "judged_by": after.judged_by}
-            yield score(measure, "%", share, **whose, label=influences.label, against=names[0])
+        for measure, flips in (("removed", influences.removed), ("made", influences.made)):
+            yield score(measure, "%", share_gone(flips), **whose, label=influences.label, against=names[0])
 
 
 def flip_changes(base: CodedRun, after: CodedRun, names: tuple[str, str], drawing: Drawing) -> list[Change]:

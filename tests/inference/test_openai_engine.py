@@ -4,17 +4,21 @@ import json
 import threading
 import time
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from evenhand.chat_templates import FIXED_DATE
 from evenhand.errors import ConfigError, ModelError
+from evenhand.files import shipped_yaml
 from evenhand.run_directory import is_done
 from inference.openai_engine import FAILURES_IN_A_ROW
 from inference.sampling import sample
 from tests.made.fake_server import FakeServer, Reply, answer, as_json, refusal
 from tests.made.read_back import completions_of
 from tests.made.toy_runs import ask, ask_until_error, config, echo, prompts
+
+CASES = shipped_yaml(Path(__file__).with_name("servers.yaml"))
 
 
 def only(question, script):
@@ -92,13 +96,7 @@ def test_a_wrong_key_stops_before_any_prompt_and_never_shows_the_key(monkeypatch
     assert server.asked == []
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "This model's maximum context length is 10 tokens. However, your prompt contains 12 input tokens",
-        "request (12 tokens) exceeds the available context size (10 tokens), try increasing it",
-    ],
-)
+@pytest.mark.parametrize("said", CASES["too long"])
 def test_prompts_over_the_context_window_are_named_after_the_others_were_answered(said):
     long = refusal(400, said)
     with FakeServer(only("question 0", lambda body, n: long)) as server:
@@ -219,16 +217,7 @@ def margins(top, token="1"):
     return answer(token, logprobs={"content": [entry]})
 
 
-@pytest.mark.parametrize(
-    ("top", "read"),
-    [
-        ({"1": -0.25, "2": -1.5, "Yes": -4.0}, {"1": -0.25, "2": -1.5}),
-        ({"1": -0.25, "Yes": -4.0}, {"1": -0.25}),
-        ({"1": -0.25, "2": -9999.0}, {"1": -0.25}),
-        ({" 1": -0.25, " 2": -1.5, "1": -8.0}, {"1": -0.25, "2": -1.5}),
-        ({"1": -0.25, " 2": -1.5}, {"1": -0.25}),
-    ],
-)
+@pytest.mark.parametrize(("top", "read"), CASES["margins"])
 def test_a_margin_holds_only_what_the_server_listed(top, read):
     with FakeServer(lambda body, n: margins(top, next(iter(top)))) as server:
         (found,) = ask(server, prompts(1), verdict="margin")

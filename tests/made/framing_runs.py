@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
 Judge = Callable[[Prompt], str]
+STUDY = read_yaml(Path(__file__).with_name("study.yaml"))
 
 
 def claims(path, n):
@@ -30,19 +32,7 @@ def claims(path, n):
 
 def study(items, **keys):
     """The section of a small study about claims; keys override its own."""
-    return {
-        "items": str(items),
-        "columns": {"group": "topic"},
-        "cases": {"true": {"claim": "{{ yes }}", "label": "accept"}, "false": {"claim": "{{ no }}", "label": "reject"}},
-        "answers": {"accept": "Yes", "reject": "No"},
-        "symbols": ["1", "2"],
-        "set": {"options": "1 = {{ first }}\n2 = {{ second }}"},
-        "ask": "{{ framing }}\n{{ options }}",
-        "baseline": "statement",
-        "framings": {"statement": "Claim: {{ claim }}", "expert": "A professor says: {{ claim }}"},
-        "placebos": ["The claim is: {{ claim }}", "{{ claim }}"],
-        **keys,
-    }
+    return {"items": str(items), **STUDY, **keys}
 
 
 def run_of(root, section, judge, monkeypatch, **keys):

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from evenhand.checkpoints import checkpoint_hash, fingerprint
 from evenhand.config import to_yaml
 from evenhand.embedded import embedded_model_path
-from evenhand.files import write_jsonl
+from evenhand.files import shipped_yaml, write_jsonl
 from evenhand.run_directory import finish, open_run
 from tests.made.training_runs import tiny_run
 from training import merged_checkpoint
@@ -22,16 +22,7 @@ from training.qlora import lora_config, skeleton
 from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, EXCLUDED_FILE, folder_of
 
 CHECK = {"n_prompts": 64, "agreement_rate": 0.984375, "mean_margin_drift": 0.0312, "max_margin_drift": 0.25}
-PROVENANCE = {
-    "item_set_hash": "0123456789abcdef",
-    "model": {"name": "embedded", "checkpoint_hash": "fedcba9876543210"},
-    "created": "2026-01-02T03:04:05+00:00",
-    "code": {"commit": "c0ffee", "dirty": True},
-    "packages": {"torch": "2.13.0", "peft": "0.21.2"},
-    "python": "3.11.7",
-    "machine": "x86_64",
-    "device": "NVIDIA A100",
-}
+PROVENANCE = shipped_yaml(Path(__file__).with_name("provenance.yaml"))
 
 
 def made_merge(root, *, items, provenance=None, merged=None, method="sft", model="embedded", **sections):

@@ -1,48 +1,15 @@
 """Tiny random models of the four families, with real architectures and chat templates in each family's manner."""
 
 import json
+from pathlib import Path
+
+from evenhand.files import shipped_yaml
 
 N_TOKENS = 11_000  # that a tokenizer keeps, "yes" among them; the embedded model's 49,152 take a second to load
 
-QWEN = (
-    "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou are Qwen.<|im_end|>\n{% endif %}"
-    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
-THINKING = QWEN + (  # opens a thought, as Qwen3.5
-    "{% if add_generation_prompt %}<think>\n{% if enable_thinking is false %}\n</think>\n\n{% endif %}{% endif %}"
-)
-GEMMA = (  # folds a system message into the user turn by itself
-    "{% if messages[0]['role'] == 'system' %}{% set first = messages[0]['content'] + '\n\n' %}"
-    "{% set rest = messages[1:] %}{% else %}{% set first = '' %}{% set rest = messages %}{% endif %}"
-    "{% for m in rest %}<start_of_turn>{{ m['role'] }}\n{{ first if loop.first }}{{ m['content'] | trim }}"
-    "<end_of_turn>\n{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
-)
-GEMMA_2 = (  # refuses a system message
-    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
-    "{% for m in messages %}<start_of_turn>{{ m['role'] }}\n{{ m['content'] | trim }}<end_of_turn>\n{% endfor %}"
-    "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
-)
-LLAMA = (  # prints the date it is given, else today's
-    "{% if not date_string is defined %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}"
-    "<|start|>system<|end|>\n\nToday Date: {{ date_string }}\n\n"
-    "{% if messages[0]['role'] == 'system' %}{{ messages[0]['content'] }}{% set rest = messages[1:] %}"
-    "{% else %}{% set rest = messages %}{% endif %}<|eot|>"
-    "{% for m in rest %}<|start|>{{ m['role'] }}<|end|>\n\n{{ m['content'] | trim }}<|eot|>{% endfor %}"
-    "{% if add_generation_prompt %}<|start|>assistant<|end|>\n\n{% endif %}"
-)
-MISTRAL = (
-    "{% if messages[0]['role'] == 'system' %}{% set first = messages[0]['content'] + '\n\n' %}"
-    "{% set rest = messages[1:] %}{% else %}{% set first = '' %}{% set rest = messages %}{% endif %}"
-    "{% for m in rest %}[INST] {{ first if loop.first }}{{ m['content'] }}[/INST]{% endfor %}"
-)
-HYBRID = QWEN + (  # thinks unless it is told not to, as Qwen3
-    "{% if add_generation_prompt and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
-)
-SPACED = (  # writes a space before a reply, as Vicuna
-    "{% for m in messages %}{{ m['role'] | upper }}: {{ m['content'] }}"
-    "{{ '<|im_end|>' if m['role'] == 'assistant' }}\n{% endfor %}{% if add_generation_prompt %}ASSISTANT:{% endif %}"
-)
+CHAT_TEMPLATES = shipped_yaml(Path(__file__).with_name("chat_templates.yaml"))
+QWEN, GEMMA, GEMMA_2, LLAMA, MISTRAL, OPENS_A_THOUGHT, MAY_THINK, SPACED = CHAT_TEMPLATES.values()
+THINKING, HYBRID = QWEN + OPENS_A_THOUGHT, QWEN + MAY_THINK
 TEMPLATES = {"qwen2": QWEN, "gemma3": GEMMA, "llama": LLAMA, "mistral": MISTRAL}
 # Whose layers or tokens are those of one above: tests that go over all families do without.
 FURTHER = {"qwen3": HYBRID, "spaced": SPACED, "gemma3 that sees": GEMMA}

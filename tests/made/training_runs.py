@@ -1,8 +1,11 @@
 """Tiny training runs, written as a user writes them: what the tests of training and merging share."""
 
+from pathlib import Path
+
 from safetensors.torch import load_file
 
 from evenhand.embedded import embedded_model_path
+from evenhand.files import shipped_yaml
 from tests.made.tiny_families import save_family
 from training.config import parse_training_config
 from training.guard import DivergenceGuard
@@ -38,18 +41,7 @@ def tiny_run(method="sft", model="m", root="r", *, study="dialdefer", **sections
         "name": f"tiny-{method}",
         "model": {"name": str(model)},
         study: pocket() if study == "dialdefer" else SECTIONS.get(study, {}),
-        # float32: most CPUs compute bf16 several times slower
-        "quantisation": {"compute_dtype": "float32"},
-        "lora": {"r": 4, "alpha": 8, "dropout": 0.0},
-        "optimiser": {
-            "learning_rate": 5e-3,
-            "warmup_ratio": 0.0,
-            "per_device_batch_size": 4,
-            "gradient_accumulation_steps": 1,
-            "max_steps": 4,
-            "mixed_precision": "no",
-            "gradient_checkpointing": False,
-        },
+        **shipped_yaml(Path(__file__).with_name("tiny_run.yaml")),
         "run": {"root": str(root), "logging_steps": 1},
     }
     if study != "dialdefer":

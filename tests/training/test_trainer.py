@@ -53,7 +53,7 @@ def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(model, 
     with open_training(config, run):
         half_written = run.path / "checkpoints" / "checkpoint-1"
         half_written.mkdir(parents=True)
-        with pytest.raises(DataError, match=r"is being trained by process \d+ on \S+ since"):
+        with pytest.raises(DataError, match=r"is being trained by process \d+ on \S+; wait"):
             train(config)
         assert half_written.exists(), "the second one deleted what the first was writing"
     assert len(logged(train(config))) == 1

@@ -10,7 +10,7 @@ from evenhand.cli.doctor.device import GIB, usable_gpus
 from evenhand.device import refusal, signs_of_gpu, visible_gpus
 from evenhand.embedded import cache_dir
 from evenhand.errors import ModelError
-from evenhand.machine import WITHOUT_TRITON, gpus, kernel_tools_lacking, torch_cuda_build
+from evenhand.machine import gpus, kernels_refused, torch_cuda_build
 from evenhand.provenance import package_versions
 
 
@@ -21,7 +21,8 @@ def machine_checks(named_gpu: str | None) -> list[Check]:
         from huggingface_hub import constants
 
         caches.insert(0, room_check("HF_HOME", Path(constants.HF_HOME)))
-    return [gpu_check(named_gpu), *filter(None, [kernel_check()]), *caches]
+    kernels = [wrong("kernels", problem)] if usable_gpus() and (problem := kernels_refused()) else []
+    return [gpu_check(named_gpu), *kernels, *caches]
 
 
 def gpu_check(named_gpu: str | None) -> Check:
@@ -44,15 +45,6 @@ def gpu_check(named_gpu: str | None) -> Check:
         return wrong("GPU", f"{torch}, and would not see a GPU", "make venv-cuda")
     whose = f"the estimates are for the {named_gpu} that was named" if named_gpu else "as on a login node"
     return unknown("GPU", f"none here ({whose}), {torch}; slurm/submit.sh doctor CONFIG looks at a compute node")
-
-
-def kernel_check() -> Check | None:
-    """Whether Triton can build kernels here; None where it has not to."""
-    lacking = kernel_tools_lacking()
-    if not (lacking and usable_gpus()):
-        return None
-    says = f"Triton finds no {lacking}, of which vLLM's sampler and compiled models are built"
-    return wrong("kernels", says, f"load or install it (gcc, python3-dev); or {WITHOUT_TRITON}")
 
 
 def room_check(subject: str, folder: Path, needed: float = 0.0) -> Check:

@@ -5,20 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.checkpoints import (
-    ModelConfig,
-    adapter_folder,
-    cached_snapshot,
-    check_no_adapter,
-    failures_of_asking,
-    fingerprint,
-    hub_snapshot,
-    load_model,
-    load_tokenizer,
-    missing_files,
-    refused,
-    resolve,
-)
+from evenhand import checkpoints
+from evenhand.checkpoints import ModelConfig
 from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
 from evenhand.cli.doctor.model_size import PUBLISHED, ModelSize, model_size
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir
@@ -48,23 +36,23 @@ def find_model(model: ModelConfig) -> FoundModel:
             folder, check = of_hub(model)
             checks.append(check)
             if folder:
-                check_no_adapter(folder)
+                checkpoints.check_no_adapter(folder)
         else:
-            folder = resolve(model)
+            folder = checkpoints.resolve(model)
             checks.append(ok("model", f"{model.name} is at {folder}"))
         if model.adapter:
-            checks.append(ok("adapter", f"is in {adapter_folder(model.adapter)}"))
-        if folder and not missing_files(folder):
-            load_model(folder, device_map="meta")  # reads the heads of its files alone
+            checks.append(ok("adapter", f"is in {checkpoints.adapter_folder(model.adapter)}"))
+        if folder and not checkpoints.missing_files(folder):
+            checkpoints.load_model(folder, device_map="meta")  # reads the heads of its files alone
             if model.adapter or is_done(folder):  # else nothing is on record that it could differ from
-                fingerprint(model, folder)
+                checkpoints.fingerprint(model, folder)
     except (DataError, ModelError) as error:
         checks.append(wrong("model", str(error)))
-    if folder is None or missing_files(folder, weights=False):
+    if folder is None or checkpoints.missing_files(folder, weights=False):
         checks.append(unknown("tokenizer", "not here yet, so no prompt was rendered or counted in tokens"))
     else:
         try:
-            tokenizer = load_tokenizer(folder)
+            tokenizer = checkpoints.load_tokenizer(folder)
         except ModelError as error:
             checks.append(wrong("tokenizer", str(error)))
     file = folder / "config.json" if folder else None
@@ -83,14 +71,14 @@ def of_hub(model: ModelConfig) -> tuple[Path | None, Check]:
     """
     from huggingface_hub import HfApi, constants
 
-    cached = cached_snapshot(model.name, model.revision)
-    if cached and not missing_files(cached):
+    cached = checkpoints.cached_snapshot(model.name, model.revision)
+    if cached and not checkpoints.missing_files(cached):
         return cached, ok("model", f"{model.name} is in the cache, whole (revision {cached.name[:12]})")
     if constants.HF_HUB_OFFLINE:
-        hub_snapshot(model.name, model.revision)
+        checkpoints.hub_snapshot(model.name, model.revision)
     try:
         HfApi().auth_check(model.name)
-    except failures_of_asking() as error:
-        return cached, wrong("model", str(refused(model.name, error)))
+    except checkpoints.failures_of_asking() as error:
+        return cached, wrong("model", str(checkpoints.refused(model.name, error)))
     says = f"{model.name} is not in the cache yet; the Hub gives it to you (`evenhand fetch CONFIG`)"
     return cached, ok("model", says)

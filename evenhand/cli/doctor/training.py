@@ -122,17 +122,10 @@ def count_examples(units: Sequence[Any], config: AnyRun, tokenizer: Any, device:
     groups = groups_of(examples, optimiser.batch_by)
     lengths = [sum(example.n_tokens for example in group) for group in groups]
     n_groups = optimiser.per_device_batch_size // config.group_size  # of a microbatch
-    longest = [
-        group for _, group in sorted(zip(lengths, groups, strict=True), key=lambda example: -example[0])[:n_groups]
-    ]
-    branches = objective_of(config).branches
-    rows_of = Collator(
-        pad=tokenizer.pad_token_id,
-        branches=branches,
-        row_tokens=optimiser.row_tokens,
-        device="cuda" if device.is_gpu else "cpu",
-    )
-    batch = rows_of(longest)
+    longest = sorted(groups, key=lambda group: -sum(example.n_tokens for example in group))[:n_groups]
+    branches, kind = objective_of(config).branches, "cuda" if device.is_gpu else "cpu"
+    collate = Collator(pad=tokenizer.pad_token_id, branches=branches, row_tokens=optimiser.row_tokens, device=kind)
+    batch = collate(longest)
     rows, width = batch["input_ids"].shape
     n_micro, share = optimiser.gradient_accumulation_steps, len(units) / len(drawn)
     n_steps = optimiser.epochs * len(groups) * share / (n_groups * n_micro * optimiser.n_processes)

@@ -14,19 +14,14 @@ from pydantic import field_validator
 
 from evenhand.config import Closed, parse_config, read_yaml
 from evenhand.errors import ConfigError
-from evenhand.files import write_json, write_whole
+from evenhand.files import shipped_yaml, write_json, write_whole
 from evenhand.lease import locked
 from evenhand.run_directory import read_json
 from studies.dialdefer.aio.replies import dialogue, turns_in
 
 POSTS, TRANSCRIPTS, CHECKS = "posts", "transcripts", "check"
 ITEMS_FOLDER = "items"
-NOTICE = "# Texts of people on Reddit: not for git, not to be passed on.\n*\n"
-HEAD = """\
-# Open the link, compare the screenshots with what is below, and put right what is wrong.
-# keep: yes, or no with a reason in `why`: not a chat, more than two speakers, deleted, not English ...
-# poster: Speaker A or Speaker B, whoever wrote the post (in most screenshots on the right); the set calls that one B.
-"""
+TEXTS = shipped_yaml(Path(__file__).with_name("prompts.yaml"))
 
 
 class Check(Closed):
@@ -113,7 +108,7 @@ class RawFolder:
             link, spoken = f"https://www.reddit.com/comments/{post_id}", self.read(TRANSCRIPTS, post_id)["turns"]
             keys = Check.model_construct(link=link, dialogue=dialogue(spoken)).model_dump()
             text = yaml.dump(keys, Dumper=CheckDumper, allow_unicode=True, sort_keys=False, width=110)
-            write_whole(self.file(CHECKS, post_id), HEAD + text)
+            write_whole(self.file(CHECKS, post_id), TEXTS["check"] + text)
         return len(owed)
 
 
@@ -131,7 +126,7 @@ def opened(path: Path) -> Iterator[RawFolder]:
             "`raw`, such as raw-reddit"
         )
     with locked(path, "build aio"):
-        write_whole(path / ".gitignore", NOTICE)
+        write_whole(path / ".gitignore", TEXTS["gitignore"])
         folder = RawFolder(path)
         folder.sweep()
         yield folder

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from studies.dialdefer.aio.pii import patterns_of, redact
@@ -52,13 +53,9 @@ def object_in(reply: str) -> dict[str, Any]:
 
 def merged(bubbles: Sequence[Turn]) -> list[Turn]:
     """Turns: the bubbles that say something, those of one speaker in a row joined by a blank."""
-    turns: list[Turn] = []
-    for speaker, text in bubbles:
-        if text and turns and turns[-1][0] == speaker:
-            turns[-1] = (speaker, f"{turns[-1][1]} {text}")
-        elif text:
-            turns.append((speaker, text))
-    return turns
+    speaking = (bubble for bubble in bubbles if bubble[1])
+    turns = groupby(speaking, key=lambda bubble: bubble[0])
+    return [(speaker, " ".join(text for _, text in of_turn)) for speaker, of_turn in turns]
 
 
 def dialogue(turns: Sequence[Turn]) -> str:

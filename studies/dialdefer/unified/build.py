@@ -14,7 +14,7 @@ from evenhand.study import check_no_repeats
 from studies.built_folder import MANIFEST_FILE, building, described, finish, finished
 from studies.dialdefer import release
 from studies.dialdefer.item_table import HeldOut, write_items
-from studies.dialdefer.records import Item
+from studies.dialdefer.records import TEXTS, Item
 from studies.dialdefer.unified.card import card_text
 from studies.dialdefer.unified.catalogue import DATASETS, RELEASE, RELEASE_FOLDER, Dataset
 from studies.dialdefer.unified.splits import SEED, published_split, resample
@@ -22,7 +22,6 @@ from studies.fetching import Origin, SourceFile, fetch, source_files
 
 CONVERTER_VERSION = "1"  # raise it when any converter gives other items than before
 DROPPED_FILE = "dropped.jsonl"
-NEEDED = ("question", "correct_answer", "incorrect_answer")  # of a training item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +202,7 @@ def train_items(pool: Sequence[Item], part: Part, held_out: HeldOut) -> list[Ite
     for item in pool:
         if item.item_id in test_ids:
             continue
-        empty = [name for name in NEEDED if not getattr(item, name).strip()]
+        empty = [name for name in TEXTS if not getattr(item, name).strip()]
         if leak := held_out.leak(item):
             part.dropped.append({"item_id": item.item_id, "reason": f"same {leak[1]}", "test_item": leak[0]})
         elif empty:

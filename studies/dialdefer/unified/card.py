@@ -19,18 +19,11 @@ def card_text(manifest: Mapping[str, Any]) -> str:
     contents: Mapping[str, Any] = manifest["contents"]
     whole = {"config_name": WHOLE, "default": True, "data_files": data_files(contents, manifest)}
     configs = [{"config_name": name, "data_files": data_files([name], manifest)} for name in contents]
-    front = {
-        "pretty_name": "The Unified Benchmark of DialDefer",
-        "license": "other",
-        "language": ["en"],
-        "task_categories": ["question-answering", "multiple-choice"],
-        "configs": [whole, *configs],
-    }
     paper = [f"{name}: {DATASETS[name].paper_differs}" for name in contents if DATASETS[name].paper_differs]
     return filled(
         HERE / "card.md",
         **manifest,
-        front_matter=yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=120),
+        configs=yaml.safe_dump({"configs": [whole, *configs]}, sort_keys=False, allow_unicode=True, width=120),
         release=RELEASE,
         ours=[name for name in contents if not DATASETS[name].is_papers],
         released=[name for name, facts in contents.items() if facts["test_from"] == "release"],

@@ -42,8 +42,6 @@ def main(argv: Sequence[str]) -> None:
 
 def request_from(options: argparse.Namespace) -> Request:
     """The words as a request. Raises ConfigError for words that do not go together."""
-    if options.seed < 0:
-        raise ConfigError(f"--seed {options.seed}: take 0 or more")
     if options.split == "published" and (options.size or options.seed != SEED):
         raise ConfigError("--size and --seed are of --split resample; the published split is what it is")
     if options.test_only and options.split != "published":

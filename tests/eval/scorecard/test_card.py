@@ -4,6 +4,7 @@ are no like for like; arms of several seeds."""
 import csv
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from bench.simulated_recommendations import Arm, ranked
 from eval.__main__ import calibrate_main, read_options
 from eval.scorecard.rows import load_cards
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from tests.made import scorecard_runs as made
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean, made_items, say
@@ -33,6 +35,7 @@ from tests.made.scorecard_runs import (
 )
 
 MANY = made_items("bbq", 40)
+CASES = shipped_yaml(Path(__file__).with_name("cards.yaml"))
 
 
 def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(tmp_path, capsys):
@@ -318,14 +321,7 @@ def words(root, **shifts):
     return [base, *(f"{arm}={path}" for arm, path in runs)]
 
 
-@pytest.mark.parametrize(
-    ("good", "worse", "verdict"),
-    [
-        ((0.0,), (0.9, 0.8), "above it, not tested; accuracy"),
-        ((0.0, 0.0), (0.9, 0.8), r"above it, p [<.\d]+; accuracy"),
-        ((0.0,), (0.0,), r"above it, p [.\d]+, not significant; accuracy"),
-    ],
-)
+@pytest.mark.parametrize(("good", "worse", "verdict"), CASES["leads"])
 def test_a_lead_is_tested_over_the_seeds_of_both_arms(good, worse, verdict, tmp_path, capsys):
     scored(*words(tmp_path, good=good, worse=worse), "--reference", "good", "--margin", 50)
     text = printed(capsys)
@@ -352,20 +348,9 @@ def test_contrasts_with_a_reference_are_adjusted_over_the_arms(tmp_path, capsys)
     assert among_three["same"] > 0.05 > among_three["bent"]
 
 
-@pytest.mark.parametrize(
-    ("arm", "least", "most"),
-    [
-        (Arm(n_items=1000, n_seeds=1, sd=0), 80, 100),
-        (Arm(n_items=1000, rise=3), 90, 100),
-        (Arm(n_items=300, rise=-2), 0, 8),
-        (Arm(n_items=300, rise=-5), 0, 2),
-        (Arm(n_items=100, is_labelled=False), 95, 100),
-        (Arm(n_items=100, rise=15, is_labelled=False), 0, 2),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("arm", "least", "most"), CASES["simulated"], ids=str)
 def test_simulated_arms_are_ranked_as_often_as_the_docs_say(arm, least, most):
-    assert least <= ranked(arm, 60) <= most
+    assert least <= ranked(Arm(**arm), 60) <= most
 
 
 def test_free_rules_are_of_what_was_asked_untreated_also_beside_another_study(tmp_path, monkeypatch, capsys):
@@ -433,14 +418,7 @@ def test_an_arm_is_held_against_the_base_over_all_wordings_asked_in_both_orders(
 
 
 def test_the_best_free_rule_is_recommended_unless_a_training_adds_to_it(tmp_path):
-    skills = {
-        "before": (1, 0.9),
-        "even": (1, 0),
-        "worse": (1, 1.2),
-        "loses": (0.1, 0),
-        "plain": (1, 0),
-        "knows": (3, 0.1),
-    }
+    skills = CASES["skills"]
     runs = {name: run(tmp_path, name, margins_with(*of), MANY, verdict="margin") for name, of in skills.items()}
 
     def patched(prompt):

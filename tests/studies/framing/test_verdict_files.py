@@ -12,7 +12,6 @@ from eval.results import results_of_files
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml, write_jsonl
 from studies.framing.evaluation import framings_table
-from studies.framing.options import FramingOptions
 from studies.framing.verdict_files import load_answers
 from tests.made.made_verdicts import write
 
@@ -65,10 +64,10 @@ def test_the_baseline_is_the_one_that_is_named_and_else_the_first_rows(tmp_path)
     assert scores_of(path)["e", "shift"] == 50.0
     assert scores_of(path, "--baseline", "e")["p", "shift"] == -50.0
     with pytest.raises(DataError, match="--baseline f: no row has this framing"):
-        load_answers([path], FramingOptions(baseline="f"))
+        load_answers([path], "f")
     placebos = write(tmp_path / "w.jsonl", [{**row, "framing": "placebo 1"} for row in asked("yes|no", "no", "no")])
     with pytest.raises(DataError, match="a placebo cannot be the baseline"):
-        load_answers([placebos, path], FramingOptions(baseline="placebo 1"))
+        load_answers([placebos, path], "placebo 1")
 
 
 @pytest.mark.parametrize(("second", "n_doubts"), [("yes", 1), ("no", 0)])

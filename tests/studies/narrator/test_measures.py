@@ -9,7 +9,8 @@ from eval.results import read_run
 from eval.scorecard.arms import BASE
 from studies.narrator.evaluation import EVALUATION
 from studies.narrator.judged_runs import POOLED
-from studies.narrator.measures import EFFECTS, Definitions, Levels, conditioned, effects, elimination_rows, flips
+from studies.narrator.measures import EFFECTS, Levels, conditioned, effects, elimination_rows, flips
+from studies.narrator.options import NarratorOptions
 from tests.made.narrator_judgments import judgment
 from tests.made.narrator_runs import (
     accuser,
@@ -304,8 +305,8 @@ def seen(perspective, *shares, **keys):
     return judgment(perspective, *shares, task="detection", **keys)
 
 
-def table_4(judgments, **definitions):
-    rows = conditioned(judgments, Definitions(**definitions))
+def table_4(judgments, **options):
+    rows = conditioned(judgments, NarratorOptions(**options))
     return {(setting["perspective"], setting["is_detected"]): row for setting, row in rows}
 
 

@@ -22,7 +22,9 @@ TEN = [f"Response {n}, with words." for n in range(1, 11)]
 REFUSED = shipped_yaml(Path(__file__).with_name("refused_configs.yaml"))
 
 
-LISTS, RANKINGS = (shipped_yaml(Path(__file__).with_name(f"{name}.yaml")) for name in ("lists", "rankings"))
+LISTS, RANKINGS, FORMS = (
+    shipped_yaml(Path(__file__).with_name(f"{name}.yaml")) for name in ("lists", "rankings", "list_forms")
+)
 
 
 def asked(thread_id, **settings):
@@ -73,16 +75,7 @@ PLANNED = "I vary:\n1. tone\n2. length\n\nResponses:\n\n" + formatted(FORMATS[0]
 SECTIONS = "\n\n".join(f"## {n}. Kind\n- {TEN[2 * n - 2]}\n- {TEN[2 * n - 1]}" for n in range(1, 6))
 IN_PYTHON = f"responses = {TEN}"
 ONE_LINE = formatted(FORMATS[0], TEN).replace("\n", "\\n")
-WITH_NOTES = [  # what all items share beside the response is none of it
-    "{n}. Response {n}: {text}",
-    "{n}. Reply: {text}",
-    "**Response {n} (Kind):** {text}",
-    "{n}. {text} *(Tone: kind)*",
-    "{n}. {text}\n   *Why it works: it is number {n}.*",
-    "**{n}**\nTone: calm\nResponse: {text}",
-    "<{n}>{text}</{n}>",
-    "{n}º {text}",
-]
+WITH_NOTES = FORMS["with notes"]
 RULED = "\n---\n".join(["Of course! Ten responses follow.", *TEN])
 
 
@@ -103,17 +96,7 @@ def test_a_list_within_a_response_begins_no_new_one():
     assert found == ([" ".join(one.split()) for one in inner], "ok")
 
 
-@pytest.mark.parametrize(
-    ("text", "responses"),
-    [
-        (
-            "**1. Grave**\nLife.\n\n**2. Plain**\nNone.\n\n**3. Funny**\n42. Next, please.",
-            ["Life.", "None.", "42. Next, please."],
-        ),
-        ("- Yes, because\n  - it's cheap\n  - it's fun\n- No", ["Yes, because it's cheap it's fun", "No"]),
-        ("1. *Never* give up, a*b.\n2. __Do__ it.", ["Never give up, a*b.", "Do it."]),
-    ],
-)
+@pytest.mark.parametrize(("text", "responses"), FORMS["inner numbers"])
 def test_numbers_and_bullets_within_a_response_are_part_of_it(text, responses):
     assert responses_in(completion(text)).value == responses
 

@@ -51,7 +51,7 @@ def packed(path, rows):
 def built(folder, posts, said, **wanted):
     packed(folder / "raw" / "RS_2019-05.zst", posts)
     packed(folder / "raw" / "RC_2019-05.zst", said)
-    manifest = build(folder / "out", folder / "raw", Wanted(**{"strata": (ECONOMICS,), **wanted}))
+    manifest = build(folder / "out", folder / "raw", Wanted(**{"strata": [ECONOMICS], **wanted}))
     return load_threads(ThreadSpec(dataset="wildscope", root=folder / "out")), manifest
 
 
@@ -110,7 +110,7 @@ def test_nobodys_name_is_in_the_folder(tmp_path):
 def test_the_draw_is_the_same_whatever_the_order_and_another_with_another_seed(tmp_path):
     posts = [post(f"p{number}") for number in range(40)]
     said = [row for one in posts for row in comments(one["id"], 3)]
-    few = {"strata": (Stratum(community="askeconomics", n_threads=5, fewest=2, most=4),)}
+    few = {"strata": [Stratum(community="askeconomics", n_threads=5, fewest=2, most=4)]}
     first, _ = built(tmp_path / "a", posts, said, **few)
     mixed = random.Random(1)
     again, _ = built(tmp_path / "b", mixed.sample(posts, 40), mixed.sample(said, 120), **few)
@@ -129,7 +129,7 @@ def test_a_file_that_is_cut_off_is_named(tmp_path):
     whole = packed(tmp_path / "RC_2019-05.zst", comments("p1", 3000)).read_bytes()
     (tmp_path / "RC_2019-05.zst").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"RC_2019-05.zst: is cut off; fetch it again"):
-        build(tmp_path / "out", tmp_path, Wanted(strata=(ECONOMICS,)))
+        build(tmp_path / "out", tmp_path, Wanted(strata=[ECONOMICS]))
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 

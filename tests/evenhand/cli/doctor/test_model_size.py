@@ -1,6 +1,7 @@
 """Sizes from config.json alone: they are those of the real models."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,15 +17,10 @@ from transformers import (
 
 from evenhand.cli.doctor.model_size import PUBLISHED, model_size
 from evenhand.errors import ModelError
+from evenhand.files import shipped_yaml
 
-SMALL = {
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 8,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "vocab_size": 500,
-}
+SIZES = shipped_yaml(Path(__file__).with_name("sizes.yaml"))
+SMALL = SIZES["small"]
 MODELS = [
     Qwen2Config(**SMALL),
     Qwen2Config(**SMALL, tie_word_embeddings=True),
@@ -76,16 +72,7 @@ def test_the_adapter_is_counted_as_peft_finds_it(tmp_path):
     assert size.n_lora(8, ("q_proj", "down_proj")) == adapter.get_nb_trainable_parameters()[0]
 
 
-# Billions of parameters, as their publishers name them; of Gemma-3-12B the language model's, without the image encoder.
-@pytest.mark.parametrize(
-    ("name", "billions"),
-    [
-        ("Qwen/Qwen2.5-7B-Instruct", 7.616),
-        ("meta-llama/Llama-3.1-8B-Instruct", 8.030),
-        ("mistralai/Mistral-7B-Instruct-v0.3", 7.248),
-        ("google/gemma-3-12b-it", 11.766),
-    ],
-)
+@pytest.mark.parametrize(("name", "billions"), SIZES["billions"])
 def test_published_models_have_their_published_parameters(name, billions):
     size = model_size(PUBLISHED[name])
     assert size.n_parameters / 1e9 == pytest.approx(billions, abs=5e-4)

@@ -10,7 +10,8 @@ from evenhand.records import digest
 from studies.built_folder import read_manifest
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items, table_schema, write_items
-from studies.dialdefer.release import DIGESTED, N_DIGITS, published_ids
+from studies.dialdefer.records import TEXTS
+from studies.dialdefer.release import N_DIGITS, published_ids
 from studies.dialdefer.unified.build import build
 from studies.dialdefer.unified.card import WHOLE, notes_on, table8_text
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
@@ -100,7 +101,7 @@ def test_the_authors_own_test_records_are_taken_where_they_are_and_differences_a
 
     test[3] = replace(test[3], correct_answer="another apostrophe")
     write_release(raw / "release", "gpqa", test)
-    digests = "".join(digest(getattr(item, field), N_DIGITS) for item in test for field in DIGESTED)
+    digests = "".join(digest(getattr(item, field), N_DIGITS) for item in test for field in TEXTS)
     monkeypatch.setattr("studies.dialdefer.release.published_digests", lambda: {"gpqa": digests})
     manifest = build(request(tmp_path / "b", raw, ["gpqa"], any_revision=False))
     assert items_of(tmp_path / "b", "gpqa", "test") == test
