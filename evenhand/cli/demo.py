@@ -18,6 +18,7 @@ from evenhand.machine import has_bf16
 from evenhand.terminal import command_parser, lasting
 
 SAMPLING, BENT, ARM = "pocket-demo", "pocket-demo-bent", "pocket-demo-paired"
+FOUND = ("paired", "mean_square_dds_own", "acc_c2")  # arm, and columns of its scorecard
 WORDS = Path(__file__).with_name("demo.j2")
 IN_BF16 = ["quantisation.compute_dtype=bfloat16", "optimiser.mixed_precision=bf16"]
 
@@ -52,7 +53,7 @@ def trained(out: Path) -> str:
     after = asked("   Ask it the same prompts", "paired", straight, root)
     step("3. Before and after", "compare", before, after, "--out", str(out / "demo"))
     step("4. What training adds to a threshold, which costs nothing", "scorecard", before, f"paired={after}")
-    return found(Path(before), "paired", "square_deference_wordings", "acc_wordings")
+    return found(Path(before), *FOUND)
 
 
 def recorded(folder: Path) -> str:
@@ -74,7 +75,7 @@ def recorded(folder: Path) -> str:
 def found(base_run: Path, arm: str, bend: str, right: str, most: Mapping[str, Any] | None = None) -> str:
     """What a scorecard's rows say, in one sentence. bend, right: columns, of a mean of squares and a share.
 
-    most: the largest shift of accepted claims; None: half of the deference, which is a DDS.
+    most: the largest shift of accepted claims; None: shifts are half of a DDS.
     """
     from eval.report.tables import sentences
 

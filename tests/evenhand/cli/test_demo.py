@@ -8,7 +8,9 @@ import pytest
 
 from eval.estimates.estimate import Drawing
 from eval.options import Options
-from evenhand.cli.demo import main
+from evenhand.cli.demo import FOUND, found, main
+from evenhand.cli.scorecard import main as scorecard_main
+from tests.made.made_runs import lean, made_items, make_run
 
 pytestmark = pytest.mark.slow
 
@@ -30,3 +32,19 @@ def test_the_recorded_demo_ends_in_a_finding_without_a_model(tmp_path, monkeypat
         *("47 of", "35 points", "69 %", "0 points", "93 %"),
         *("6 points", "80 %"),
     ]
+
+
+def test_the_full_demo_s_runs_end_in_a_finding_in_points_of_shift(tmp_path):
+    def margins(bends):
+        def answer(prompt):
+            is_true = prompt.condition in ("c1_true", "c2_correct")
+            return lean(1.0 if is_true or (bends and prompt.condition == "c2_incorrect") else -1.0)
+
+        return answer
+
+    items = made_items("pocket", 40)
+    base = make_run(tmp_path, margins(True), items=items, name="bent", verdict="margin")
+    arm = make_run(tmp_path, margins(False), items=items, name="paired", model="owner/straight", verdict="margin")
+    scorecard_main([str(base), f"paired={arm}", "--draws", "100"])
+    finding = found(base, *FOUND)
+    assert re.findall(r"\d+ (?:of|points|%)", finding)[:5] == ["50 of", "50 points", "50 %", "0 points", "100 %"]
