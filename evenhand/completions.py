@@ -6,7 +6,6 @@ whose prompts does not fit the context window: they are planned, and have no ans
 """
 
 import hashlib
-import json
 import math
 import time
 import uuid
@@ -18,7 +17,7 @@ from statistics import fmean, median
 from typing import Self
 
 from evenhand.errors import DataError
-from evenhand.files import parse_lines, read_jsonl, sha256_of, write_jsonl, write_whole
+from evenhand.files import as_line, parse_lines, read_jsonl, sha256_of, write_jsonl, write_whole
 from evenhand.records import Completion, Prompt, completion_from, digest, plain
 from evenhand.terminal import note_progress
 
@@ -87,7 +86,7 @@ def append_completions(path: Path, batch: Iterable[Completion], number: int | No
     number: its place among the shards; the time where none is given.
     """
     completions = list(batch)
-    text = "".join(json.dumps(plain(completion), ensure_ascii=False) + "\n" for completion in completions)
+    text = "".join(as_line(plain(completion)) + "\n" for completion in completions)
     name = f"{number or time.time_ns()}-{checksum(text.encode(), config_digest(path))}.jsonl"
     shard = path / SHARDS_FOLDER / name
     write_whole(shard, text)

@@ -15,6 +15,7 @@ import yaml
 
 from evenhand.errors import DataError
 
+as_line = json.JSONEncoder(ensure_ascii=False).encode  # a record as a line; json.dumps makes an encoder for each
 FORGOTTEN_S = 86_400  # nobody writes one file for a day: a half-written one that old was left by a killed process
 
 
@@ -133,8 +134,7 @@ def write_new(path: Path, text: str) -> bool:
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """One JSON object a line, written whole."""
-    encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps makes one for each record
-    write_whole(path, (encode(record) + "\n" for record in records))
+    write_whole(path, (as_line(record) + "\n" for record in records))
 
 
 def write_json(path: Path, content: object) -> None:

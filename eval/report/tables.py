@@ -6,7 +6,6 @@ rounded, those of a CSV are not.
 
 import csv
 import io
-import json
 import math
 import re
 import textwrap
@@ -22,7 +21,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from evenhand.files import shipped_yaml, write_whole
+from evenhand.files import as_line, shipped_yaml, write_whole
 from evenhand.terminal import say
 
 TABLES = Path(__file__).parents[1] / "tables.yaml"  # those that every study has; see table_from
@@ -350,8 +349,7 @@ def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> li
     """`<stem>.json` (a list of objects) and `<stem>.csv`; in the CSV a row is empty in columns that it lacks."""
     json_file, csv_file = folder / f"{stem}.json", folder / f"{stem}.csv"
     # A row a line: to indent takes several times as long.
-    encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps makes one for each row
-    lines = (encode({k: None if is_unknown(v) else v for k, v in row.items()}) for row in rows)
+    lines = (as_line({k: None if is_unknown(v) else v for k, v in row.items()}) for row in rows)
     write_whole(json_file, "[\n" + ",\n".join(lines) + "\n]\n")
     names = list(dict.fromkeys(name for row in rows for name in row))
     write_whole(csv_file, csv_text([names, *([row.get(name) for name in names] for row in rows)]))
