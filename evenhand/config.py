@@ -209,7 +209,7 @@ def parse_config(schema: type[C], tree: dict[str, Any], where: str) -> C:
     except ValidationError as error:
         # A list that is short only because its elements were refused says nothing more than they do.
         details = [detail for detail in error.errors() if detail["type"] != "too_short" or not detail["input"]]
-        lines = [explain(tree, detail) for detail in details]
+        lines = [explain(tree, detail) for detail in details or error.errors()]
         raise ConfigError("\n".join(f"{where}: {line}" for line in lines)) from None
 
 
