@@ -125,7 +125,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     if SYMBOLS["if"] in sentence:
         return Said("", denied)
     clauses = clauses_of(listed(sentence))
-    named = subject = ""
+    named = conceded = subject = ""
     for i, (clause, _) in enumerate(clauses):
         lead = CUTS["lead"].match(clause)
         rest = clause[lead.end() :] if lead else clause
@@ -140,11 +140,13 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
             names, denies = read_clause(with_subject(rest, before, subject))
             if (named or i == 0) and not names + denies and CUTS["counters"].match(clause):
                 names = "".join(re.findall(NAME, clause))  # no frame fits, but it may outdo what was said
+            if lead and (lead["despite"] or (lead["while"] and not i)):
+                conceded, names = conceded + names, ""
             outdoes = names and len(named) < 2 and CUTS["outdoes"].match(clause)  # "Ann was bad, but Bob was worse"
             named, denied = names if outdoes else named + names, denied + denies
         if about := CUTS["about"].match(rest):
             subject = about["name"] or about["of"]
-    return Said(named, denied, concludes)
+    return Said(named or conceded, denied, concludes)
 
 
 def without_contrasts(sentence: str) -> tuple[str, str]:

@@ -9,13 +9,18 @@ Nothing is guessed, a lost name is better than a wrong one: a reply that could m
 conditions, hearsay, reasons and lists of the speakers name nobody.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from eval.reading.objects import json_in, without_thinking
+from eval.reading.options import options_of
+from eval.reading.prose import STATED, Prose, Quotable
+from eval.reading.reader import settled
+from eval.reading.vocabulary import Vocabulary
 from studies.narrator.clauses import PATTERNS, Said, explains, read_sentence, says_yes, sentences, with_persons
-from studies.narrator.names_in_text import BULLET, NOT_LISTED, Names, bare, named_text, normalised, options_in, prose
+from studies.narrator.names_in_text import ALL, BULLET, NAME, NOT_LISTED, SPEC, Names, bare, named_text, normalised, options_in, prose
 from studies.narrator.prompts import NO, YES
 
 State = Literal[
@@ -31,6 +36,9 @@ class Answer(NamedTuple):
     option: str | None = None
 
 
+OTHERS = {ord(NOT_LISTED): "somebody", ord(ALL): "both"}
+BLAME = Vocabulary(SPEC["choice"])
+NOTHING = Quotable("")
 AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
 READ = ("chosen", "ambiguous", "continues_transcript", "refusal")  # states that no further words would change
 
@@ -50,7 +58,10 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
         return Answer("empty")
     is_cut = finish_reason == "length"
     reply = PATTERNS["continuation"].split(without_thinking(text).lstrip(), maxsplit=1)[0]
-    answer = reading(reply, names_of(tuple(options)), is_cut) if reply.strip() else OFF_LIST
+    names = names_of(tuple(options))
+    answer = reading(reply, names, is_cut) if reply.strip() else OFF_LIST
+    if answer.option is None and not is_cut and names.options != (YES, NO):
+        return concluded(named_text(reply, names).translate(OTHERS), names) or answer
     return Answer("cut_off") if is_cut and answer.state not in READ else answer
 
 
@@ -125,6 +136,15 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
         is_clear = NOT_LISTED not in named + denied and not options & options_in(denied, names)
         return (one_of(options) or OFF_LIST) if is_clear else AMBIGUOUS
     return Answer("negated_only") if denied and not named else OFF_LIST
+
+
+def concluded(text: str, names: Names) -> Answer | None:
+    """Whom the last sentence of several chooses, as the replies of any study do: "So I'd say Ann"."""
+    lines = [line for line in text.splitlines() if re.search(rf"\w|{NAME}", line)]
+    prose = Prose(lines, options_of(names.options, ()), NOTHING, BLAME)
+    reading = settled(prose, len(lines) - 1, False)
+    is_firm = any(claim.is_conclusion or (claim.level or 0) >= STATED for claim in prose.claims if claim.level is not None)
+    return Answer("chosen", names.options[reading.place]) if reading.place is not None and is_firm else None
 
 
 def one_of(choices: Collection[str]) -> Answer | None:
