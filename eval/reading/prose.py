@@ -102,10 +102,10 @@ class Prose:
         claimed, level = self.claimed_once(self.words["pairs"].sub("", clause))
         is_so = (opens is not None and not is_contrast) or (level == NAMED and re.search(f": ?{M}\\W*$", clause))
         self.concludes = self.is_last and bool(is_so)
-        if is_told or self.tells(clause):
+        if is_told or (self.tells(clause) and not self.judges(clause)):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
-        claimed = [] if rebuts and level is None else claimed
+        claimed = [] if level is None and (rebuts or self.words["reason"].match(clause)) else claimed
         if is_contrast and level is None and self.words["unclaimed"].search(clause):
             self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed)))  # "but also not B"
         is_contrast = is_contrast or self.words["partly"].search(clause) is not None
@@ -126,7 +126,8 @@ class Prose:
         )
         self.add(line, [mention], None if is_item or is_bad else LABEL)
         is_told = self.read(rest, line, is_told)
-        self.add(line, re.findall(M, rest))
+        is_remark = lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest) or self.words["reason"].match(rest)
+        self.add(line, [] if is_remark else re.findall(M, rest))
         against = [mention] if is_item or is_bad else []
         says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
         if polar and says_true is not None:
@@ -196,6 +197,10 @@ class Prose:
                     self.concludes,
                 )
             )
+
+    def judges(self, clause: str) -> bool:
+        """Whether a clause says that the claim, or who makes it, is right or wrong."""
+        return self.options.polar is not None and self.words["is_true"].fullmatch(clause) is not None
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
