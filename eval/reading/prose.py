@@ -92,7 +92,7 @@ class Prose:
         rebuts = is_told and is_contrast
         is_told = is_told and not is_contrast and not self.words["own"].match(clause)
         clause = self.words["concedes"].sub("", clause)
-        lead = self.words["lead"].match(self.words["not_that"].sub("", clause)) if begins_line else None
+        lead = self.words["lead"].match(self.words["not_that"].sub("", clause)) if begins_line or opens else None
         if lead and not self.words["alone"].fullmatch(clause):
             return self.read_lead(lead, line, is_told=is_told)
         if clause.rstrip("\"') ").endswith("?") or (
