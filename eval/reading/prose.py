@@ -60,7 +60,7 @@ class Prose:
         """lines: marked, in lower case."""
         self.options, self.quotable, self.words = options, quotable, words
         self.claims: list[Claim] = []
-        self.n_opening = 0  # claims of the first sentence
+        self.n_opening, self.has_lines = 0, len(lines) > 1  # claims of the first sentence
         self.supposes = False  # of the sentence that is read
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         self.concludes = self.is_last = False
@@ -71,6 +71,7 @@ class Prose:
             for sentence in sentences:
                 self.is_last = is_last_line and sentence is sentences[-1]
                 is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
+                begins_line = begins_line or re.match(rf"\W*[{chr(NOUN)}-\uf8ff] ?:", sentence) is not None
                 for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
                     is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=begins_line and not m)
                 if not line and begins_line:
@@ -117,7 +118,7 @@ class Prose:
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
         if self.words["takes_back"].match(rest.strip()):
             return self.read(rest.strip(), line, is_told)
-        is_item = lead["mark"] == ")" and self.options.is_numbers
+        is_item = lead["mark"] == ")" and self.options.is_numbers and "(" not in lead[0] and self.has_lines
         is_subject = lead["mark"] == "," and self.options.is_short and not self.words["goes_on"].match(rest)
         is_bad = (is_subject and not self.words["is"].search(lead[0])) or (
             not polar
