@@ -87,7 +87,7 @@ def written(
     if pattern and (found := [match[match.lastindex or 0] for match in pattern.finditer(text)]):
         return one_of([written(found[-1], options).place], PATTERN)
     marked = options.marked(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}")
-    marked = P["heading"].sub(r"\g<0>: ", marked)
+    marked = P["heading"].sub(r"\g<verdict>: ", marked)
     last_line = marked.rpartition("\n")[2]
     if is_cut and not (len(last_line) <= LONGEST_CLAUSE and P["alone"].fullmatch(last_line)):
         end = max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)
