@@ -127,7 +127,7 @@ NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is not an option; everybody
 NAME = "[\ue000-\uf001]"
 NAMES = f"{NAME}+"
 MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
-QUOTED_LINE = re.compile(r"(?<=\S)\n[ \t]*>.*(?:\n[ \t]*>.*)*")
+QUOTED_LINE = re.compile(r"(?<=\S)\n+[ \t]*>.*(?:\n[ \t]*>.*)*")
 TABLE = re.compile(r"^[ \t]*(?:\||options:).*$", re.MULTILINE | re.IGNORECASE)  # and the prompt's options
 BULLET = re.compile(r"^[ \t]*(?:[-•–—]|(?:[Oo]ption )?\(?(?:[0-9]{1,2}[.):]|[a-z][.)]|[A-Z]\)))[ \t]+", re.MULTILINE)
 QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")

@@ -127,10 +127,13 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
         concludes = PATTERNS["concludes"].match(sentence)
         sentence = sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence
         read.append(read_sentence(with_persons(sentence, names), concludes is not None))
-    if len(stated) < len(all_said) and not any(sentence_read.concludes for sentence_read in read):
+    is_refused = len(stated) < len(all_said) and not any(map(PATTERNS["after_all"].match, stated))
+    if is_refused and not any(sentence_read.concludes for sentence_read in read):
         return Answer("refusal")
     conclusions = [i for i, sentence_read in enumerate(read) if sentence_read.concludes and sentence_read.named]
-    named = "".join(sentence_read.named for sentence_read in read[conclusions[0] if conclusions else 0 :])
+    read_last = read[conclusions[0] if conclusions else 0 :]
+    firm = [sentence_read for sentence_read in read_last if sentence_read.is_firm and sentence_read.named]
+    named = "".join(sentence_read.named for sentence_read in firm or read_last)
     denied = "".join(sentence_read.denied for sentence_read in read)
     if options := options_in(named, names):
         is_clear = NOT_LISTED not in named + denied and not options & options_in(denied, names)
