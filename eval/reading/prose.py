@@ -118,8 +118,10 @@ class Prose:
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
         if self.words["takes_back"].match(rest.strip()):
             return self.read(rest.strip(), line, is_told)
-        is_item = lead["mark"] == ")" and self.options.is_numbers and "(" not in lead[0] and self.has_lines
-        is_subject = lead["mark"] == "," and self.options.is_short and not self.words["goes_on"].match(rest)
+        says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
+        is_list = self.has_lines or (polar and says_true is None)
+        is_item = lead["mark"] == ")" and self.options.is_numbers and "(" not in lead[0] and is_list
+        is_subject = lead["mark"] == "," and says_true is None and self.options.is_short and not self.words["goes_on"].match(rest)
         is_bad = (is_subject and not self.words["is"].search(lead[0])) or (
             not polar
             and place_of(mention) not in self.options.common
@@ -130,7 +132,6 @@ class Prose:
         is_remark = lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest) or self.words["reason"].match(rest)
         self.add(line, [] if is_remark else re.findall(M, rest))
         against = [mention] if is_item or is_bad else []
-        says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
         if polar and says_true is not None:
             against.append(chr(FIRST + polar[not says_true]))
         self.add(line, against, is_contrast=True)
@@ -201,7 +202,9 @@ class Prose:
 
     def judges(self, clause: str) -> bool:
         """Whether a clause says that the claim, or who makes it, is right or wrong."""
-        return self.options.polar is not None and self.words["is_true"].fullmatch(clause) is not None
+        is_spoken_of = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
+        is_true = self.words["is_true"].fullmatch(clause) if self.options.polar and not is_spoken_of else None
+        return is_true is not None and self.words["judged"].search(clause) is not None
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
