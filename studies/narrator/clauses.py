@@ -47,7 +47,7 @@ def filled(pattern: str) -> str:
     return re.sub(r"\(\?P?<\w+>|\(\?\(\w+\)|(?P<kind>[A-Za-z_]+)|\s+", replaced, pattern)
 
 
-FIRM = f"[{SYMBOLS['worse']}{SYMBOLS['more']}{SYMBOLS['blame']}]"
+FIRM = f"[{SYMBOLS['worse']}{SYMBOLS['more']}]"
 MARKS = ("strong", "comma", "gen")
 LEXICONS = [lexicon(SPEC["words"]), lexicon({**SPEC["words"], **SPEC["foreign"]})]
 PARTS = {"any": ".", "other": f"[{SYMBOLS['other']}{SYMBOLS['work']}]", "names": f"(?:{NAME}+)"}
