@@ -73,7 +73,7 @@ class Prose:
                 is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
                 begins_line = begins_line or re.match(rf"\W*[{chr(NOUN)}-\uf8ff] ?:", sentence) is not None
                 for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
-                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=begins_line and not m)
+                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=not m and (begins_line or self.options.polar is not None))
                 if not line and begins_line:
                     self.n_opening = len(self.claims)
                 begins_line = begins_line and sentence.rstrip().endswith("?")

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, get_args
 
 from eval.reading.objects import json_in, without_thinking
 from eval.reading.options import options_of
-from eval.reading.prose import STATED, Prose, Quotable
+from eval.reading.prose import ALONE, STATED, Prose, Quotable
 from eval.reading.reader import settled
 from eval.reading.vocabulary import Vocabulary
 from studies.narrator.clauses import PATTERNS, Said, explains, read_sentence, says_yes, sentences, with_persons
@@ -109,8 +109,11 @@ def read_sentences(reply: str, names: Names, is_cut: bool) -> Answer:
         turns = [turn for turn in PATTERNS["turn"].finditer(text) if not explains(turn)]
     if not turns:
         return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names, is_cut)
-    before = said_in(text[: turns[0].start()], names)
-    return before if before.state in ("chosen", "ambiguous") else Answer("continues_transcript")
+    after = text[turns[-1].end() :].partition("\n\n")[2]  # of a list that was the reason
+    for said in (said_in(after, names), said_in(text[: turns[0].start()], names)):
+        if said.state in ("chosen", "ambiguous"):
+            return said
+    return Answer("continues_transcript")
 
 
 def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
@@ -144,9 +147,14 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
 def concluded(text: str, names: Names) -> Answer | None:
     """Whom the last sentence of several chooses, as the replies of any study do: "So I'd say Ann"."""
     lines = [line for line in text.splitlines() if re.search(rf"\w|{NAME}", line)]
+    lines = [line for line in lines if not PATTERNS["turn"].match(line)]
     prose = Prose(lines, options_of(names.options, ()), NOTHING, BLAME)
     reading = settled(prose, len(lines) - 1, False)
-    is_firm = any(claim.is_conclusion or (claim.level or 0) >= STATED for claim in prose.claims if claim.level is not None)
+    is_firm = any(
+        claim.is_conclusion or claim.level >= STATED or (claim.level == ALONE and n >= prose.n_opening)
+        for n, claim in enumerate(prose.claims)
+        if claim.level is not None
+    )
     return Answer("chosen", names.options[reading.place]) if reading.place is not None and is_firm else None
 
 
