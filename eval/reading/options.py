@@ -186,7 +186,7 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     symbol = "|".join(form + (P.text("article") if form == "A" else "") for form in exact)
     if not options.is_short:  # "the correct answer" is no verdict
         symbol = rf"(?i:{any_case})" + (rf"(?! {P.text('verdict')})" if is_polar else "")
-    kinds.append(rf"{P.text('counted')}(?<!out of )(?<![{LETTERS}.,/<≤≥-])(?P<symbol>{symbol}){end}")
+    kinds.append(rf"{P.text('counted')}(?<!out of )(?<![{LETTERS}.,/<^≤≥-])(?P<symbol>{symbol}){end}")
     return re.compile("|".join(kinds), re.MULTILINE)
 
 

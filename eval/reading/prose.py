@@ -204,7 +204,7 @@ class Prose:
         """Whether a clause says that the claim, or who makes it, is right or wrong."""
         is_spoken_of = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
         is_true = self.words["is_true"].fullmatch(clause) if self.options.polar and not is_spoken_of else None
-        return is_true is not None and self.words["judged"].search(clause) is not None
+        return bool(is_true and self.words["judged"].search(clause)) or self.words["judges"].match(clause) is not None
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
