@@ -98,7 +98,9 @@ class Options:
         if {"yes", "no"} <= named.keys():
             forms |= {form: named[name] for name in ("yes", "no") for form in P.words[name].split(", ")}
         if {"yta", "nta"} <= named.keys():
-            forms |= {words_only(form): named[name] for name in named.keys() & CODES for form in P.words[name].split(", ")}
+            forms |= {
+                words_only(form): named[name] for name in named.keys() & CODES for form in P.words[name].split(", ")
+            }
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
 
@@ -173,7 +175,8 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         kinds.append(rf"(?:^[^\w\n]*|:[^\w\n]*)(?P<lower>{lower})(?=[^\w\n]*$)")
         kinds.append(rf"\A\W*(?P<opening>{lower})(?=\)(?![\s\S]*\b[a-z]\)))")
     if options.is_short and not is_polar:
-        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would|superior|better|stronger)\b)|(?(the)(?=[,:;.()—–]|$)|(?!)))"
+        rest = r"(?= (?:is|was|wins|has|would|superior|better|stronger)\b)|(?(the)(?=[,:;.()—–]|$)|(?!))"
+        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|{rest})"
         ordinals = "|".join(ORDINALS[: len(symbols)])
         kinds.append(
             rf"(?i:(?<!\w)(?<!\ba )(?<!distant )(?:(?P<the>the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})"

@@ -61,6 +61,9 @@ class Prose:
         self.options, self.quotable, self.words = options, quotable, words
         self.claims: list[Claim] = []
         self.n_opening, self.has_lines = 0, len(lines) > 1  # claims of the first sentence
+        self.may_list = (
+            re.match(rf"\W*{M}\W? ?:", "".join(lines[:1])) is not None
+        )  # "A: short", and "B: long" is to come
         self.supposes = False  # of the sentence that is read
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         self.concludes = self.is_last = False
@@ -73,7 +76,12 @@ class Prose:
                 is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
                 begins_line = begins_line or re.match(rf"\W*[{chr(NOUN)}-\uf8ff] ?:", sentence) is not None
                 for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
-                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=not m and (begins_line or self.options.polar is not None))
+                    is_told = self.read(
+                        " ".join(clause.split()),
+                        line,
+                        is_told,
+                        begins_line=not m and (begins_line or self.options.polar is not None),
+                    )
                 if not line and begins_line:
                     self.n_opening = len(self.claims)
                 begins_line = begins_line and sentence.rstrip().endswith("?")
@@ -119,9 +127,14 @@ class Prose:
         if self.words["takes_back"].match(rest.strip()):
             return self.read(rest.strip(), line, is_told)
         says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
-        is_list = self.has_lines or (polar and says_true is None)
+        is_list = self.has_lines or (polar and says_true is None and not re.match(rf"\W*{M}", rest))
         is_item = lead["mark"] == ")" and self.options.is_numbers and "(" not in lead[0] and is_list
-        is_subject = lead["mark"] == "," and says_true is None and self.options.is_short and not self.words["goes_on"].match(rest)
+        is_subject = (
+            lead["mark"] == ","
+            and says_true is None
+            and self.options.is_short
+            and not self.words["goes_on"].match(rest)
+        )
         is_bad = (is_subject and not self.words["is"].search(lead[0])) or (
             not polar
             and place_of(mention) not in self.options.common
@@ -129,7 +142,7 @@ class Prose:
         )
         self.add(line, [mention], None if is_item or is_bad else LABEL)
         is_told = self.read(rest, line, is_told)
-        is_remark = lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest) or self.words["reason"].match(rest)
+        is_remark = (lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest)) or self.words["reason"].match(rest)
         self.add(line, [] if is_remark else re.findall(M, rest))
         against = [mention] if is_item or is_bad else []
         if polar and says_true is not None:

@@ -208,7 +208,7 @@ def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
         if claim.line in listed:
             return False
         if claim.level == LABEL:
-            return claim.line in (0, None if is_cut else last) and not (claim.is_noun and is_cut)
+            return claim.line in (0, None if is_cut else last) and not (is_cut and (claim.is_noun or prose.may_list))
         if claim.level == ALONE and claim.is_noun and last:  # "Response A", a heading unless it is the only one
             return len(headings) == 1 and not is_cut and claim.line in (0, last)
         return not (is_cut and claim.level == NAMED)

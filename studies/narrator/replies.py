@@ -20,7 +20,19 @@ from eval.reading.prose import ALONE, STATED, Prose, Quotable
 from eval.reading.reader import settled
 from eval.reading.vocabulary import Vocabulary
 from studies.narrator.clauses import PATTERNS, Said, explains, read_sentence, says_yes, sentences, with_persons
-from studies.narrator.names_in_text import ALL, BULLET, NAME, NOT_LISTED, SPEC, Names, bare, named_text, normalised, options_in, prose
+from studies.narrator.names_in_text import (
+    ALL,
+    BULLET,
+    NAME,
+    NOT_LISTED,
+    SPEC,
+    Names,
+    bare,
+    named_text,
+    normalised,
+    options_in,
+    prose,
+)
 from studies.narrator.prompts import NO, YES
 
 State = Literal[
