@@ -80,6 +80,13 @@ def test_a_study_that_cannot_be_trained_on_is_refused(method, keys, words, tmp_p
         framed(claims(tmp_path / "i.jsonl", 12), method, **keys)
 
 
+@pytest.mark.parametrize(("changes", "words"), shipped_yaml(Path(__file__).with_name("refused_studies.yaml")))
+def test_what_sampling_refuses_training_refuses_too(changes, words, tmp_path, tokenizer):
+    with pytest.raises((ConfigError, DataError), match=words):
+        config = framed(claims(tmp_path / "i.jsonl", 4), **changes)
+        TRAINING.examples(config.load_units(), config, tokenizer)
+
+
 def test_an_item_of_the_test_split_is_not_trained_on_under_another_id(tmp_path):
     rows = [{"id": f"i{i}", "topic": f"t{i}", "yes": "the same", "no": "lie"} for i in range(12)]
     write_jsonl(tmp_path / "i.jsonl", rows)
