@@ -21,6 +21,11 @@ def framed(path, method="sft", split="train", **keys):
     return tiny_run(method, study="framing", framing=section, optimiser=optimiser)
 
 
+def examples_of(path, changes, tokenizer):
+    config = framed(path, **changes)
+    return TRAINING.examples(config.load_units(), config, tokenizer)
+
+
 def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_answers(tmp_path, tokenizer):
     framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}
     config = framed(claims(tmp_path / "i.jsonl", 12), framings=framings)
@@ -83,8 +88,7 @@ def test_a_study_that_cannot_be_trained_on_is_refused(method, keys, words, tmp_p
 @pytest.mark.parametrize(("changes", "words"), shipped_yaml(Path(__file__).with_name("refused_studies.yaml")))
 def test_what_sampling_refuses_training_refuses_too(changes, words, tmp_path, tokenizer):
     with pytest.raises((ConfigError, DataError), match=words):
-        config = framed(claims(tmp_path / "i.jsonl", 4), **changes)
-        TRAINING.examples(config.load_units(), config, tokenizer)
+        examples_of(claims(tmp_path / "i.jsonl", 4), changes, tokenizer)
 
 
 def test_an_item_of_the_test_split_is_not_trained_on_under_another_id(tmp_path):
