@@ -68,23 +68,20 @@ class Prose:
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         self.concludes = self.is_last = False
         for line, text in enumerate(lines):
-            begins_line = True
             is_last_line = line == len(lines) - 1
             sentences = [*filter(None, SENTENCE.split(text))]
             for sentence in sentences:
                 self.is_last = is_last_line and sentence is sentences[-1]
                 is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
-                begins_line = begins_line or re.match(rf"\W*[{chr(NOUN)}-\uf8ff] ?:", sentence) is not None
                 for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
                     is_told = self.read(
                         " ".join(clause.split()),
                         line,
                         is_told,
-                        begins_line=not m and (begins_line or self.options.polar is not None),
+                        begins_line=not m,
                     )
-                if not line and begins_line:
+                if not line and sentence is sentences[0]:
                     self.n_opening = len(self.claims)
-                begins_line = begins_line and sentence.rstrip().endswith("?")
 
     def read(self, clause: str, line: int, is_told: bool, *, begins_line: bool = False) -> bool:
         """Takes a clause in; whether it, or what stands before it (is_told), tells what others say."""

@@ -141,11 +141,13 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
             elif i == len(clauses) - 1:  # "You were rude, Ann."
                 return Said("", denied)
         else:
-            names, denies = read_clause(with_subject(rest, before, subject))
+            names, denies = read_clause(with_subject(rest.rstrip(SYMBOLS["and"]), before, subject))
             if (named or i == 0) and not names + denies and CUTS["counters"].match(clause):
                 names = "".join(re.findall(NAME, clause))  # no frame fits, but it may outdo what was said
-            if lead and (lead["despite"] or (lead["while"] and not i)):
+            if lead and (lead["despite"] or (lead["while"] and not i)) and not re.search(FIRM, clause):
                 conceded, names = conceded + names, ""
+            elif CUTS["too"].match(rest):
+                named += conceded
             outdoes = names and len(named) < 2 and CUTS["outdoes"].match(clause)  # "Ann was bad, but Bob was worse"
             named, denied = names if outdoes else named + names, denied + denies
         if about := CUTS["about"].match(rest):
