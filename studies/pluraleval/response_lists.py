@@ -47,7 +47,8 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     """
     text = own_words(reply).strip()
     text = text if "\n" in text else text.replace("\\n", "\n")
-    responses, is_cut = [*listed(text)], reply.finish_reason == "length"
+    is_cut = reply.finish_reason == "length"
+    responses = [item for item in listed(text) if not PATTERNS["placeholder"].fullmatch(item)]
     asks = 0 < len(responses) < 3 and all(response.endswith("?") for response in responses)
     if asks or (len(responses) < N_RESPONSES and PATTERNS["refusal"].match(text)):
         return Read([], NONE)
