@@ -10,7 +10,7 @@ from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, P
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
 ORDINALS = [P.text("first"), P.text("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
-CODES = {"yta", "nta", "esh", "nah"}  # of Reddit's r/AmItheAsshole
+SPELT_OUT = {"yes", "no", "yta", "nta", "esh", "nah"}  # options that words.yaml has other words for
 # What judges are told to write, by the name under which a study asks for it.
 PRESETS = {
     "[[A]]": r"\[\[(.{1,40}?)\]\]",
@@ -95,12 +95,8 @@ class Options:
         heads = [re.match(r"\W*(yes|no)\b", text, re.IGNORECASE) for text in self.texts]
         forms = {head[1].lower(): place for place, head in enumerate(heads) if head and all(heads) and len(heads) == 2}
         named = {symbol.casefold(): place for place, symbol in enumerate(self.symbols)} | forms
-        if {"yes", "no"} <= named.keys():
-            forms |= {form: named[name] for name in ("yes", "no") for form in P.words[name].split(", ")}
-        if {"yta", "nta"} <= named.keys():
-            forms |= {
-                words_only(form): named[name] for name in named.keys() & CODES for form in P.words[name].split(", ")
-            }
+        same = {named[name]: P.words[name].split(", ") for name in named.keys() & SPELT_OUT}
+        forms |= {words_only(form): place for place, spelt in same.items() for form in spelt}
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
 

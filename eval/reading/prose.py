@@ -74,12 +74,7 @@ class Prose:
                 self.is_last = is_last_line and sentence is sentences[-1]
                 is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
                 for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
-                    is_told = self.read(
-                        " ".join(clause.split()),
-                        line,
-                        is_told,
-                        begins_line=not m,
-                    )
+                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=not m)
                 if not line and sentence is sentences[0]:
                     self.n_opening = len(self.claims)
 
@@ -108,13 +103,10 @@ class Prose:
         claimed, level = self.claimed_once(self.words["pairs"].sub("", clause))
         is_so = (opens is not None and not is_contrast) or (level == NAMED and re.search(f": ?{M}\\W*$", clause))
         self.concludes = self.is_last and bool(is_so)
-        if is_told or (self.tells(clause) and not self.judges(clause)):
+        if is_told or (self.tells(clause) and not self.words["judges"].match(clause)):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         claimed = [] if level is None and (rebuts or self.words["reason"].match(clause)) else claimed
-        if is_contrast and level is None and self.words["unclaimed"].search(clause):
-            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed)))  # "but also not B"
-        is_contrast = is_contrast or self.words["partly"].search(clause) is not None
         self.add(line, claimed, level, is_contrast=is_contrast)
         return False
 
@@ -209,12 +201,6 @@ class Prose:
                     self.concludes,
                 )
             )
-
-    def judges(self, clause: str) -> bool:
-        """Whether a clause says that the claim, or who makes it, is right or wrong."""
-        is_spoken_of = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
-        is_true = self.words["is_true"].fullmatch(clause) if self.options.polar and not is_spoken_of else None
-        return bool(is_true and self.words["judged"].search(clause)) or self.words["judges"].match(clause) is not None
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""

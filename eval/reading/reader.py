@@ -166,8 +166,6 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
         against |= {claim.place for claim in claims if claim.line == chosen.line and claim.level is not None}
     else:
         against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
-    if prose.options.is_scale:  # "Score: 10 - 3 = 7"
-        against |= {claim.place for claim in behind if claim.line == chosen.line and not claim.is_noun}
     if against != {chosen.place}:
         return Reading(None, TWO)
     if level == SHOWN:
