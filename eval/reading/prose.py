@@ -61,9 +61,7 @@ class Prose:
         self.options, self.quotable, self.words = options, quotable, words
         self.claims: list[Claim] = []
         self.n_opening, self.has_lines = 0, len(lines) > 1  # claims of the first sentence
-        self.may_list = (
-            re.match(rf"\W*{M}\W? ?:", "".join(lines[:1])) is not None
-        )  # "A: short", and "B: long" is to come
+        self.may_list = re.match(rf"\W*{M}\W? ?:", "".join(lines[:1])) is not None  # "A: short", and B is to come
         self.supposes = False  # of the sentence that is read
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         self.concludes = self.is_last = False
@@ -113,17 +111,11 @@ class Prose:
     def read_lead(self, lead: re.Match[str], line: int, *, is_told: bool) -> bool:
         """Takes in a line that begins with an option, and what it says behind it, which may speak against it."""
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
-        if self.words["takes_back"].match(rest.strip()):
-            return self.read(rest.strip(), line, is_told)
         says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
         is_list = self.has_lines or (polar and says_true is None and not re.match(rf"\W*{M}", rest))
         is_item = lead["mark"] == ")" and self.options.is_numbers and "(" not in lead[0] and is_list
-        is_subject = (
-            lead["mark"] == ","
-            and says_true is None
-            and self.options.is_short
-            and not self.words["goes_on"].match(rest)
-        )
+        goes_on = says_true is not None or self.words["goes_on"].match(rest)
+        is_subject = lead["mark"] == "," and self.options.is_short and not goes_on
         is_bad = (is_subject and not self.words["is"].search(lead[0])) or (
             not polar
             and place_of(mention) not in self.options.common
@@ -158,9 +150,6 @@ class Prose:
             return [alone["m"]], firmly
         clause = words["counted_number"].sub("", clause) if self.options.is_numbers else clause
         mentions = re.findall(M, clause)
-        shown = [mention for mention in mentions if SHOWN_AS <= ord(mention) < NOUN]
-        if shown and not words["unclaimed"].search(clause):
-            return shown, SHOWN
         if len({*mentions}) > 1:
             return mentions, None
         for name, frame in words.frames:
@@ -177,8 +166,6 @@ class Prose:
     def is_claimed(self, framed: re.Match[str], level: int, *, is_other: bool) -> bool:
         """Whether nothing in a clause speaks against the claim that a frame finds in it."""
         words, clause, before = self.words, framed.string, framed.string[: framed.end("m")]
-        if level in (NAMED, ASKED) and words["weakened"].search(clause, framed.end("m")):
-            return False
         if is_other:
             return len(self.options.symbols) == 2 and not self.options.polar and not words["if"].search(before)
         if level == NAMED and (words["wrong"].search(clause) or words["if"].search(clause)):

@@ -75,7 +75,11 @@ class Vocabulary(Patterns):
     def frames(self) -> list[tuple[str, re.Pattern[str]]]:
         """(level, frame) of all frames."""
         frames = [pair for frame in self.SPEC["frames"] for pair in frame.items()]
-        return [(level, re.compile(self.filled(frame))) for level, frame in frames]
+        return [
+            (level, re.compile(self.filled(frame)))
+            for level, frame in frames
+            if level not in self.words["left_out"].split(", ")
+        ]
 
 
 P = Vocabulary()

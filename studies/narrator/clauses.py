@@ -6,6 +6,7 @@ The words of a sentence become symbols, one character for each class of words; i
 import re
 from typing import NamedTuple
 
+from eval.reading.vocabulary import Vocabulary
 from studies.narrator.names_in_text import ALL, FIRST, LETTER, NAME, NOT_LISTED, SPEC, Names
 from studies.narrator.prompts import ME
 
@@ -48,6 +49,8 @@ def filled(pattern: str) -> str:
 
 
 FIRM = f"[{SYMBOLS['worse']}{SYMBOLS['more']}]"
+OTHERS = {ord(NOT_LISTED): "somebody", ord(ALL): "both"}
+BLAME = Vocabulary(SPEC["choice"])
 MARKS = ("strong", "comma", "gen")
 LEXICONS = [lexicon(SPEC["words"]), lexicon({**SPEC["words"], **SPEC["foreign"]})]
 PARTS = {"any": ".", "other": f"[{SYMBOLS['other']}{SYMBOLS['work']}]", "names": f"(?:{NAME}+)"}

@@ -9,30 +9,25 @@ Nothing is guessed, a lost name is better than a wrong one: a reply that could m
 conditions, hearsay, reasons and lists of the speakers name nobody.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from eval.reading.objects import json_in, without_thinking
 from eval.reading.options import options_of
-from eval.reading.prose import ALONE, STATED, Prose, Quotable
-from eval.reading.reader import settled
-from eval.reading.vocabulary import Vocabulary
-from studies.narrator.clauses import PATTERNS, Said, explains, read_sentence, says_yes, sentences, with_persons
-from studies.narrator.names_in_text import (
-    ALL,
-    BULLET,
-    NAME,
-    NOT_LISTED,
-    SPEC,
-    Names,
-    bare,
-    named_text,
-    normalised,
-    options_in,
-    prose,
+from eval.reading.reader import PROSE, written
+from studies.narrator.clauses import (
+    BLAME,
+    OTHERS,
+    PATTERNS,
+    Said,
+    explains,
+    read_sentence,
+    says_yes,
+    sentences,
+    with_persons,
 )
+from studies.narrator.names_in_text import BULLET, NOT_LISTED, Names, bare, named_text, normalised, options_in, prose
 from studies.narrator.prompts import NO, YES
 
 State = Literal[
@@ -48,9 +43,6 @@ class Answer(NamedTuple):
     option: str | None = None
 
 
-OTHERS = {ord(NOT_LISTED): "somebody", ord(ALL): "both"}
-BLAME = Vocabulary(SPEC["choice"])
-NOTHING = Quotable("")
 AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
 READ = ("chosen", "ambiguous", "continues_transcript", "refusal")  # states that no further words would change
 
@@ -158,16 +150,8 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
 
 def concluded(text: str, names: Names) -> Answer | None:
     """Whom the last sentence of several chooses, as the replies of any study do: "So I'd say Ann"."""
-    lines = [line for line in text.splitlines() if re.search(rf"\w|{NAME}", line)]
-    lines = [line for line in lines if not PATTERNS["turn"].match(line)]
-    prose = Prose(lines, options_of(names.options, ()), NOTHING, BLAME)
-    reading = settled(prose, len(lines) - 1, False)
-    is_firm = any(
-        claim.is_conclusion or claim.level >= STATED or (claim.level == ALONE and n >= prose.n_opening)
-        for n, claim in enumerate(prose.claims)
-        if claim.level is not None
-    )
-    return Answer("chosen", names.options[reading.place]) if reading.place is not None and is_firm else None
+    place, state = written(PATTERNS["turn"].sub("", text), options_of(names.options, ()), words=BLAME)
+    return Answer("chosen", names.options[place]) if place is not None and state == PROSE else None
 
 
 def one_of(choices: Collection[str]) -> Answer | None:
