@@ -158,10 +158,7 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
     ]
     chosen, behind = claims[firm[-1]], claims[firm[-1] :]
     against = {claims[n].place for n in firm[-1 if chosen.is_conclusion and level <= STATED else 0 :]}
-    if level == SHOWN:  # what the line of "[[A]]" says
-        against |= {claim.place for claim in claims if claim.line == chosen.line and claim.level is not None}
-    else:
-        against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
+    against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
     if against != {chosen.place}:
         return Reading(None, TWO)
     if level == SHOWN:

@@ -74,12 +74,9 @@ class Vocabulary(Patterns):
     @cached_property
     def frames(self) -> list[tuple[str, re.Pattern[str]]]:
         """(level, frame) of all frames."""
-        frames = [pair for frame in self.SPEC["frames"] for pair in frame.items()]
-        return [
-            (level, re.compile(self.filled(frame)))
-            for level, frame in frames
-            if level not in self.words["left_out"].split(", ")
-        ]
+        left_out = self.words["left_out"].split(", ")
+        frames = [pair for frame in self.SPEC["frames"] for pair in frame.items() if pair[0] not in left_out]
+        return [(level, re.compile(self.filled(frame))) for level, frame in frames]
 
 
 P = Vocabulary()

@@ -114,10 +114,8 @@ def read_sentences(reply: str, names: Names, is_cut: bool) -> Answer:
     if not turns:
         return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names, is_cut)
     after = text[turns[-1].end() :].partition("\n\n")[2]  # of a list that was the reason
-    for said in (said_in(after, names), said_in(text[: turns[0].start()], names)):
-        if said.state in ("chosen", "ambiguous"):
-            return said
-    return Answer("continues_transcript")
+    answers = [said_in(part, names) for part in (after, text[: turns[0].start()])]
+    return next((a for a in answers if a.state in ("chosen", "ambiguous")), Answer("continues_transcript"))
 
 
 def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
