@@ -130,12 +130,7 @@ def valid_pattern(pattern: str) -> re.Pattern[str]:
 
 def is_key(key: str) -> bool:
     """Whether a key of JSON is that of a verdict: chosen_answer, finalVerdict, score."""
-    return P["key"].fullmatch(spaced(key)) is not None
-
-
-def spaced(key: str) -> str:
-    """The words of a key."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]", " ", key).lower()
+    return P["key"].fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]", " ", key).lower()) is not None
 
 
 def one_of(places: Sequence[int | None], state: str) -> Reading:

@@ -79,8 +79,6 @@ def reading(text: str, names: Names, is_cut: bool) -> Answer:
         is_open = is_cut and text.strip() in names.options and names.is_extended(text)
         return OFF_LIST if is_open else Answer("chosen", text.strip() if text.strip() in names.options else value)
     if isinstance(value, dict):  # any value but the victim
-        if isinstance(value.get("personal_attack"), bool) and names.options == (YES, NO):
-            return Answer("chosen", YES if value["personal_attack"] else NO)
         values = [v for key, v in value.items() if isinstance(v, str) and not PATTERNS["victim_key"].search(key)]
         return one_of({option for value in values for option in names.whole(value)}) or OFF_LIST
     text = normalised(text)
@@ -106,8 +104,6 @@ def read_sentences(reply: str, names: Names, is_cut: bool) -> Answer:
     What is said before a turn or a list of the speakers counts.
     """
     text = named_text(reply, names)
-    if ranking := PATTERNS["ranking"].search(text):
-        return said_in(ranking["first"] or ranking["last"], names)
     turns = [*PATTERNS["item"].finditer(text)]  # of a list of the speakers
     if len({turn["names"] for turn in turns}) < 2:
         turns = [turn for turn in PATTERNS["turn"].finditer(text) if not explains(turn)]
@@ -132,8 +128,7 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
         concludes = PATTERNS["concludes"].match(sentence)
         sentence = sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence
         read.append(read_sentence(with_persons(sentence, names), concludes is not None))
-    is_refused = len(stated) < len(all_said) and not any(map(PATTERNS["after_all"].match, stated))
-    if is_refused and not any(sentence_read.concludes for sentence_read in read):
+    if len(stated) < len(all_said) and not any(sentence_read.named for sentence_read in read):
         return Answer("refusal")
     conclusions = [i for i, sentence_read in enumerate(read) if sentence_read.concludes and sentence_read.named]
     read_last = read[conclusions[0] if conclusions else 0 :]

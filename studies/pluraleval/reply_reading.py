@@ -96,9 +96,6 @@ def read_among(reply: Completion, symbols: Sequence[str], words: Vocabulary = P)
 def cluster_in(reply: Completion, n_clusters: int) -> Read[int | None]:
     """The number of an assignment's reply, 0 for a new cluster; None without a valid one."""
     text = without_thinking(reply.text).strip('"“”')
-    denied = PATTERNS["all_denied"].fullmatch(text) and re.search("(?i)no", text)
-    if denied and set(re.findall(r"\d+", text)) == {str(number + 1) for number in range(n_clusters)}:
-        return Read(0, OK)
     numbers = [str(number) for number in range(n_clusters + 1)]
     in_numbers = PATTERNS["no_cluster"].sub(" cluster 0", text)
     return read_among(replace(reply, text=in_numbers), numbers, COMMENTS)
