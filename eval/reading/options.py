@@ -171,8 +171,7 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         kinds.append(rf"(?:^[^\w\n]*|:[^\w\n]*)(?P<lower>{lower})(?=[^\w\n]*$)")
         kinds.append(rf"\A\W*(?P<opening>{lower})(?=\)(?![\s\S]*\b[a-z]\)))")
     if options.is_short and not is_polar:
-        rest = r"(?= (?:is|was|wins|has|would|superior|better|stronger)\b)|(?(the)(?=[,:;.()—–]|$)|(?!))"
-        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|{rest})"
+        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b)|(?(the)(?=[,:;.()—–]|$)|(?!)))"
         ordinals = "|".join(ORDINALS[: len(symbols)])
         kinds.append(
             rf"(?i:(?<!\w)(?<!\ba )(?<!distant )(?:(?P<the>the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})"

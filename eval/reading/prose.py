@@ -62,7 +62,6 @@ class Prose:
         self.claims: list[Claim] = []
         self.n_opening, self.has_lines = 0, len(lines) > 1  # claims of the first sentence
         self.may_list = re.match(rf"\W*{M}\W? ?:", "".join(lines[:1])) is not None  # "A: short", and B is to come
-        self.supposes = False  # of the sentence that is read
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         self.concludes = self.is_last = False
         for line, text in enumerate(lines):
@@ -105,6 +104,9 @@ class Prose:
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         claimed = [] if level is None and (rebuts or self.words["reason"].match(clause)) else claimed
+        if is_contrast and level is None and self.words["unclaimed"].search(clause):
+            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed)))  # "but also not B"
+        is_contrast = is_contrast or self.words["partly"].search(clause) is not None
         self.add(line, claimed, level, is_contrast=is_contrast)
         return False
 
@@ -135,13 +137,10 @@ class Prose:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
         words, polar = self.words, self.options.polar
         truth = words["is_true"].fullmatch(clause)
-        is_bare = truth and not truth["claim"] and not truth["not"]  # "Right: it is in Rome" agrees with nobody
-        if (
-            polar
-            and truth
-            and not (is_bare and (truth["tail"] or truth["m"]))
-            and not (truth["m"] and self.options.is_short and not truth["claim"])
-        ):
+        if truth and not truth["claim"]:  # "Right: it is in Rome" agrees with nobody
+            is_bare = not truth["not"] and (truth["tail"] or truth["m"])
+            truth = None if is_bare or (truth["m"] and self.options.is_short) else truth
+        if polar and truth:
             says = place_of(truth["m"]) == polar[0] if truth["m"] else truth["true"] is not None
             return [chr(FIRST + polar[says == (truth["not"] is not None)])], STATED
         clause = words["not_that"].sub("", clause)
@@ -166,6 +165,8 @@ class Prose:
     def is_claimed(self, framed: re.Match[str], level: int, *, is_other: bool) -> bool:
         """Whether nothing in a clause speaks against the claim that a frame finds in it."""
         words, clause, before = self.words, framed.string, framed.string[: framed.end("m")]
+        if level in (NAMED, ASKED) and words["weakened"].search(clause, framed.end("m")):
+            return False
         if is_other:
             return len(self.options.symbols) == 2 and not self.options.polar and not words["if"].search(before)
         if level == NAMED and (words["wrong"].search(clause) or words["if"].search(clause)):
@@ -178,16 +179,8 @@ class Prose:
             if self.supposes:
                 level, is_contrast = None, is_contrast or level is not None
             is_shown = level is not None and SHOWN_AS <= ord(mention) < NOUN
-            self.claims.append(
-                Claim(
-                    place_of(mention),
-                    SHOWN if is_shown else level,
-                    line,
-                    mention >= chr(NOUN),
-                    is_contrast,
-                    self.concludes,
-                )
-            )
+            place, is_noun = place_of(mention), mention >= chr(NOUN)
+            self.claims.append(Claim(place, SHOWN if is_shown else level, line, is_noun, is_contrast, self.concludes))
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
@@ -195,8 +188,4 @@ class Prose:
             return False
         clause = re.sub(r"\([^()]*\)", "", clause)
         is_named = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
-        return (
-            is_named
-            or self.words["speaker"].search(clause) is not None
-            or self.words["reported"].search(clause) is not None
-        )
+        return is_named or any(self.words[name].search(clause) for name in ("speaker", "reported"))

@@ -145,6 +145,7 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
     level = max((claim.level for claim in claims if claim.level is not None), default=None)
     if level == NAMED:
         return only_named(claims, prose.options, is_cut)
+    claims = [claim for claim in claims if claim.place >= 0 or claim.is_contrast]
     claims = [claim._replace(level=None) if claim.level == NAMED else claim for claim in claims]
     if level is None:
         return Reading(None, CUT if is_cut else NONE)
