@@ -93,9 +93,7 @@ def significance(direction: int | None) -> str:
 WIDTH = 120  # characters of a console's line
 PART = "## "  # before the name of a part of a template
 
-TEXTS = Environment(
-    trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False, optimized=False
-)
+TEXTS = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False, optimized=False)
 TEXTS.filters |= {
     "number": number,
     "signed": signed,
