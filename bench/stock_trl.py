@@ -59,12 +59,12 @@ def trainer_of(
     callbacks: Any = None,
     **more: Any,
 ) -> Any:
-    """SFTTrainer for a run of SFT, else DPOTrainer; more: keyword arguments of DPOConfig.
+    """DPOTrainer for a run of DPO, else SFTTrainer; more: keyword arguments of DPOConfig.
 
     On CPU with transformers' eager attention, whose backward pass is the fastest.
     """
     base = load_base(model, config.quantisation, attention="eager" if torch_device() == "cpu" else None)
-    is_sft = isinstance(config, SFTRun)
+    is_sft = not isinstance(config, DPORun)
     keys = {
         "model": base,  # for DPO too, not the SFT model
         "train_dataset": Dataset.from_list([(sft_row if is_sft else dpo_row)(example) for example in examples]),

@@ -5,7 +5,8 @@ with each other, each in a process of its own. A step is the median microbatch t
 part. A worker prints READY, then for each line that it reads "TOOK seconds ...", and "PEAK GiB" when its input ends.
 
 `make bench ARGS=training` takes the embedded model and the paper's 4 x 4 (DialDefer, Tables 35 and 37);
-`python -m bench.training FOLDER 16` another checkpoint, and microbatches of 16.
+`python -m bench.training FOLDER 16` another checkpoint, and microbatches of 16; `python -m bench.training replies` the
+judge's own whole replies, of about 60 tokens, as targets.
 """
 
 import json
@@ -20,6 +21,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+import pytest
 import torch
 import transformers.trainer
 from transformers import TrainerCallback
@@ -27,12 +29,16 @@ from transformers import TrainerCallback
 from bench.stock_trl import train_with_trl
 from evenhand import machine
 from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.records import Prompt
 from tests.made.places import ROOT
+from tests.made.scripted_engine import Answer
+from tests.made.written_runs import other, says, written_run
 from training import train
 from training.config import AnyRun, parse_training_config
 
 STEP = 16  # prompts
 GOALS = {"SFT tokens/s": 2.0, "DPO examples/s": 2.5}
+REPLIES_GOALS = {"SFT on replies, tokens/s": 1.5, "DPO on replies, examples/s": 1.5}
 ROUNDS = 3  # that count; one before them warms up
 
 Tree = dict[str, Any]
@@ -64,6 +70,22 @@ def config(method: str, model: str, size: int, *, is_trl: bool = False) -> Tree:
             "gradient_checkpointing": is_trl,
         },
     }
+
+
+def on_replies(root: Path) -> Tree:
+    """Keys of a run on whole replies that a made judge has written, four to a prompt."""
+
+    def judge(prompt: Prompt) -> list[Answer]:
+        right = prompt.factors.label
+        why = "It was looked up in two books that do not know of each other, and both of them say the same of it."
+        return [
+            says(prompt, outcome, f"Note {i}: {why} " * 2)
+            for i, outcome in enumerate([right, right, other(right), right])
+        ]
+
+    with pytest.MonkeyPatch.context() as patch:
+        run, section = written_run(root, judge, patch, n_items=2 * STEP, model="embedded")
+    return {"framing": section, "examples": {"replies": str(run), "loss_on_eos": True}}
 
 
 class Worker:
@@ -168,8 +190,11 @@ def work(tree: Tree, *, is_trl: bool) -> None:
     (train_with_trl if is_trl else train.train)(parse_training_config(tree, "bench"))
 
 
-def main(model: str = "embedded", size: int = 4) -> None:
+def main(model: str = "embedded", size: int = 4, replies: Tree | None = None) -> None:
     trees = {is_trl: {m: config(m, model, size, is_trl=is_trl) for m in ("sft", "dpo")} for is_trl in (True, False)}
+    for tree in [tree for both in trees.values() for tree in both.values() if replies]:
+        del tree["dialdefer"]
+        tree |= {**replies, "method": "right_replies" if tree["method"] == "sft" else "dpo"}
     runs: dict[str, AnyRun] = {method: parse_training_config(tree, "bench") for method, tree in trees[False].items()}
     parts = STEP // size
     run = runs["sft"]
@@ -191,7 +216,7 @@ def main(model: str = "embedded", size: int = 4) -> None:
                 f"  {owner} {method.upper()}: {step(worker):.2f} s a step, {STEP * mean(lengths) / step(worker):.0f} "
                 f"tokens/s, peak {worker.peak:.2f} GiB"
             )
-    for (what, goal), method in zip(GOALS.items(), runs, strict=True):
+    for (what, goal), method in zip((REPLIES_GOALS if replies else GOALS).items(), runs, strict=True):
         each = [a / b for a, b in zip(of_trl[method].seconds[1:], ours[method].seconds[1:], strict=True)]
         times = f"{step(of_trl[method]) / step(ours[method]):.2f} ({min(each):.2f} to {max(each):.2f} in single rounds)"
         print(f"{what}, ours / TRL: {times}; goal {goal}")
@@ -204,7 +229,10 @@ if __name__ == "__main__":
             work(json.loads(tree), is_trl=bool(trl))
         case []:
             main()
+        case ["replies"]:
+            with tempfile.TemporaryDirectory() as made:
+                main(replies=on_replies(Path(made)))
         case [folder, "1" | "2" | "4" | "8" | "16" as size]:
             main(str(Path(folder).resolve()), int(size))
         case _:
-            sys.exit("usage: python -m bench.training [FOLDER 1|2|4|8|16]")
+            sys.exit("usage: python -m bench.training [replies | FOLDER 1|2|4|8|16]")

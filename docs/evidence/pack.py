@@ -2,8 +2,9 @@
 
     python docs/evidence/pack.py docs/evidence/coder-1.5b runs/inference/coder-1.5b-margin-*
 
-Makes FOLDER/RUN.tar.xz of each. Files keep their places in the checkout, so the verbs that read runs read what is
-unpacked there. The same run gives the same bytes.
+Makes FOLDER/RUN.tar.xz of each; behind --own-items also of runs whose replies hold words of items, which are then ours.
+Files keep their places in the checkout, so the verbs that read runs read what is unpacked there. The same run gives the
+same bytes.
 """
 
 import shutil
@@ -23,14 +24,15 @@ from training.run_folder import METRICS_FILE
 
 
 def main(argv: Sequence[str]) -> None:
-    """Pack the runs argv[1:], with paths from the checkout, into the folder argv[0]."""
-    target = Path(argv[0])
+    """Pack the runs argv[1:], with paths from the checkout, into the folder argv[0]; --own-items may stand in front."""
+    are_ours = argv[0] == "--own-items"
+    target, *runs = map(Path, argv[are_ours:])
     target.mkdir(parents=True, exist_ok=True)
-    for run in map(Path, argv[1:]):
-        pack(run, target / f"{run.name}.tar.xz")
+    for run in runs:
+        pack(run, target / f"{run.name}.tar.xz", are_ours=are_ours)
 
 
-def pack(run: Path, archive_file: Path) -> None:
+def pack(run: Path, archive_file: Path, *, are_ours: bool = False) -> None:
     """Pack a complete sampling run, and the training run in which its checkpoint lies, if it does.
 
     Raises DataError for a path that does not start at the checkout, since it would be unpacked elsewhere; for a run
@@ -40,7 +42,7 @@ def pack(run: Path, archive_file: Path) -> None:
     if not is_done(run):
         raise DataError(f"{run}: is no complete run; the command that made it continues it")
     config = read_yaml(run / CONFIG_FILE)
-    if shows_items(config):
+    if shows_items(config) and not are_ours:
         raise DataError(
             f"{run}: its completions hold words of the items; those of margins in DialDefer and of fixed "
             "answers in a study in YAML do not"

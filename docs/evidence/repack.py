@@ -39,7 +39,8 @@ VALUES: dict[tuple[str, Any], Any] = {
     ("order", "whole_items"): "item",
 }
 GONE = ("spike_factor", "spike_patience")  # of a guard that no longer looks at them
-HUB = {"cf419d04152e88b0": "Qwen/Qwen2.5-Coder-1.5B-Instruct"}  # checkpoint hash → name of what lay in a folder
+CODER = "Qwen/Qwen2.5-Coder-1.5B-Instruct"
+HUB = {"cf419d04152e88b0": CODER, "62a04bfc5a58f248": CODER}  # checkpoint hash → name of what lay in a folder
 
 
 def main(argv: Sequence[str]) -> None:
@@ -57,7 +58,7 @@ def main(argv: Sequence[str]) -> None:
             for file, run in archives.items():
                 renewed = runs.renewed(run)
                 file.unlink()
-                pack(renewed, file.with_name(f"{renewed.name}.tar.xz"))
+                pack(renewed, file.with_name(f"{renewed.name}.tar.xz"), are_ours=True)  # or it had not been packed
         for old, new in runs.names.items():
             print(old.name, new.name)
 

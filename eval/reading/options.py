@@ -10,6 +10,7 @@ from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, P
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
 ORDINALS = [P.text("first"), P.text("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
+CODES = {"yta", "nta", "esh", "nah"}  # of Reddit's r/AmItheAsshole
 # What judges are told to write, by the name under which a study asks for it.
 PRESETS = {
     "[[A]]": r"\[\[(.{1,40}?)\]\]",
@@ -40,6 +41,7 @@ def plain(text: str) -> str:
     text = re.sub(
         r"[\u2212\u2013\ufe63\uff0d] ?(?=\d)", "-", next((turn for turn in TURN.split(text) if turn.strip()), "")
     )
+    text = re.sub(r"\\(?:text|math)\w*\{([^{}]*)\}", r"\1", text)
     text = unicodedata.normalize("NFKC", text.translate(QUOTES).replace("\U0001f51f", "10"))
     text = re.sub(r"(?<=[^|\n]) \| (?=\w+:)", "\n", text)  # "Answer: A | Confidence: 90 %"
     lines = MARKUP.sub("", text).splitlines()
@@ -95,6 +97,10 @@ class Options:
         named = {symbol.casefold(): place for place, symbol in enumerate(self.symbols)} | forms
         if {"yes", "no"} <= named.keys():
             forms |= {form: named[name] for name in ("yes", "no") for form in P.words[name].split(", ")}
+        if {"yta", "nta"} <= named.keys():
+            forms |= {
+                words_only(form): named[name] for name in named.keys() & CODES for form in P.words[name].split(", ")
+            }
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
 
@@ -157,7 +163,7 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         points = r"(?: (?i:points?|stars?|punkten?|puntos|étoiles)(?!\w)|分)?" if options.is_scale else ""
         total = rf"(?: ?\(?(?:/|out of|von|sur|de|sobre) ?(?:{largest})(?!\w)\)?)?" if options.is_scale else ""
         unit = rf"(?:\.0+)?{points}{total}{points}"
-    end = rf"{unit}(?![{LETTERS}%/+-]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
+    end = rf"{unit}(?![{LETTERS}%/+-]|\([^()\s]*[+*=]|[.,]\d|\.[A-Za-z]\b|'(?!s?\b))"
     spelt = f"{any_case}|{numbers}" if options.is_numbers else any_case
     kinds = []
     if options.is_short:
@@ -169,7 +175,8 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         kinds.append(rf"(?:^[^\w\n]*|:[^\w\n]*)(?P<lower>{lower})(?=[^\w\n]*$)")
         kinds.append(rf"\A\W*(?P<opening>{lower})(?=\)(?![\s\S]*\b[a-z]\)))")
     if options.is_short and not is_polar:
-        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b)|(?(the)(?=[,:;.()—–]|$)|(?!)))"
+        rest = r"(?= (?:is|was|wins|has|would|superior|better|stronger)\b)|(?(the)(?=[,:;.()—–]|$)|(?!))"
+        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|{rest})"
         ordinals = "|".join(ORDINALS[: len(symbols)])
         kinds.append(
             rf"(?i:(?<!\w)(?<!\ba )(?<!distant )(?:(?P<the>the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})"
@@ -182,7 +189,7 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     symbol = "|".join(form + (P.text("article") if form == "A" else "") for form in exact)
     if not options.is_short:  # "the correct answer" is no verdict
         symbol = rf"(?i:{any_case})" + (rf"(?! {P.text('verdict')})" if is_polar else "")
-    kinds.append(rf"{P.text('counted')}(?<![{LETTERS}.,/<≤≥-])(?P<symbol>{symbol}){end}")
+    kinds.append(rf"{P.text('counted')}(?<!out of )(?<![{LETTERS}.,/<^≤≥-])(?P<symbol>{symbol}){end}")
     return re.compile("|".join(kinds), re.MULTILINE)
 
 

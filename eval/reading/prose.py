@@ -60,7 +60,10 @@ class Prose:
         """lines: marked, in lower case."""
         self.options, self.quotable, self.words = options, quotable, words
         self.claims: list[Claim] = []
-        self.n_opening = 0  # claims of the first sentence
+        self.n_opening, self.has_lines = 0, len(lines) > 1  # claims of the first sentence
+        self.may_list = (
+            re.match(rf"\W*{M}\W? ?:", "".join(lines[:1])) is not None
+        )  # "A: short", and "B: long" is to come
         self.supposes = False  # of the sentence that is read
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         self.concludes = self.is_last = False
@@ -71,8 +74,14 @@ class Prose:
             for sentence in sentences:
                 self.is_last = is_last_line and sentence is sentences[-1]
                 is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
+                begins_line = begins_line or re.match(rf"\W*[{chr(NOUN)}-\uf8ff] ?:", sentence) is not None
                 for m, clause in enumerate(filter(None, self.words["clause"].split(sentence))):
-                    is_told = self.read(" ".join(clause.split()), line, is_told, begins_line=begins_line and not m)
+                    is_told = self.read(
+                        " ".join(clause.split()),
+                        line,
+                        is_told,
+                        begins_line=not m and (begins_line or self.options.polar is not None),
+                    )
                 if not line and begins_line:
                     self.n_opening = len(self.claims)
                 begins_line = begins_line and sentence.rstrip().endswith("?")
@@ -92,7 +101,7 @@ class Prose:
         rebuts = is_told and is_contrast
         is_told = is_told and not is_contrast and not self.words["own"].match(clause)
         clause = self.words["concedes"].sub("", clause)
-        lead = self.words["lead"].match(self.words["not_that"].sub("", clause)) if begins_line else None
+        lead = self.words["lead"].match(self.words["not_that"].sub("", clause)) if begins_line or opens else None
         if lead and not self.words["alone"].fullmatch(clause):
             return self.read_lead(lead, line, is_told=is_told)
         if clause.rstrip("\"') ").endswith("?") or (
@@ -102,10 +111,10 @@ class Prose:
         claimed, level = self.claimed_once(self.words["pairs"].sub("", clause))
         is_so = (opens is not None and not is_contrast) or (level == NAMED and re.search(f": ?{M}\\W*$", clause))
         self.concludes = self.is_last and bool(is_so)
-        if is_told or self.tells(clause):
+        if is_told or (self.tells(clause) and not self.judges(clause)):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
-        claimed = [] if rebuts and level is None else claimed
+        claimed = [] if level is None and (rebuts or self.words["reason"].match(clause)) else claimed
         if is_contrast and level is None and self.words["unclaimed"].search(clause):
             self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed)))  # "but also not B"
         is_contrast = is_contrast or self.words["partly"].search(clause) is not None
@@ -117,8 +126,15 @@ class Prose:
         rest, polar, mention = lead.string[lead.end() :], self.options.polar, lead["m"]
         if self.words["takes_back"].match(rest.strip()):
             return self.read(rest.strip(), line, is_told)
-        is_item = lead["mark"] == ")" and self.options.is_numbers
-        is_subject = lead["mark"] == "," and self.options.is_short and not self.words["goes_on"].match(rest)
+        says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
+        is_list = self.has_lines or (polar and says_true is None and not re.match(rf"\W*{M}", rest))
+        is_item = lead["mark"] == ")" and self.options.is_numbers and "(" not in lead[0] and is_list
+        is_subject = (
+            lead["mark"] == ","
+            and says_true is None
+            and self.options.is_short
+            and not self.words["goes_on"].match(rest)
+        )
         is_bad = (is_subject and not self.words["is"].search(lead[0])) or (
             not polar
             and place_of(mention) not in self.options.common
@@ -126,9 +142,9 @@ class Prose:
         )
         self.add(line, [mention], None if is_item or is_bad else LABEL)
         is_told = self.read(rest, line, is_told)
-        self.add(line, re.findall(M, rest))
+        is_remark = (lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest)) or self.words["reason"].match(rest)
+        self.add(line, [] if is_remark else re.findall(M, rest))
         against = [mention] if is_item or is_bad else []
-        says_true = self.options.says_true(rest) if polar and place_of(mention) in polar else None
         if polar and says_true is not None:
             against.append(chr(FIRST + polar[not says_true]))
         self.add(line, against, is_contrast=True)
@@ -196,6 +212,12 @@ class Prose:
                     self.concludes,
                 )
             )
+
+    def judges(self, clause: str) -> bool:
+        """Whether a clause says that the claim, or who makes it, is right or wrong."""
+        is_spoken_of = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
+        is_true = self.words["is_true"].fullmatch(clause) if self.options.polar and not is_spoken_of else None
+        return bool(is_true and self.words["judged"].search(clause)) or self.words["judges"].match(clause) is not None
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""

@@ -87,6 +87,7 @@ def written(
     if pattern and (found := [match[match.lastindex or 0] for match in pattern.finditer(text)]):
         return one_of([written(found[-1], options).place], PATTERN)
     marked = options.marked(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}")
+    marked = P["heading"].sub(r"\g<verdict>: ", marked)
     last_line = marked.rpartition("\n")[2]
     if is_cut and not (len(last_line) <= LONGEST_CLAUSE and P["alone"].fullmatch(last_line)):
         end = max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)
@@ -207,7 +208,7 @@ def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
         if claim.line in listed:
             return False
         if claim.level == LABEL:
-            return claim.line in (0, None if is_cut else last) and not (claim.is_noun and is_cut)
+            return claim.line in (0, None if is_cut else last) and not (is_cut and (claim.is_noun or prose.may_list))
         if claim.level == ALONE and claim.is_noun and last:  # "Response A", a heading unless it is the only one
             return len(headings) == 1 and not is_cut and claim.line in (0, last)
         return not (is_cut and claim.level == NAMED)

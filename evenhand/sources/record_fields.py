@@ -28,7 +28,7 @@ class Record:
         """A field that must be there, whatever its type."""
         if name not in self.values:
             fields = ", ".join(ascii(key)[1:-1][:60] for key in list(self.values)[:12]) or "none"
-            raise self.error(name, f"is absent; is this the right file? Fields here: {fields}")
+            raise self.error(name, f"is absent or null; is this the right file? Fields here: {fields}")
         return self.values[name]
 
     def text(self, name: str) -> str:

@@ -50,7 +50,8 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
         return n_framings * len(section.cases or [""]) * len(section.order_names)
 
     def load(self, section: FramingSection) -> list[Row]:
-        """The items."""
+        """The items; refused where sampling refuses them."""
+        section.units("answer")
         return section.rows
 
     def content_hash(self, units: Sequence[Row]) -> str:

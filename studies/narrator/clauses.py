@@ -47,6 +47,7 @@ def filled(pattern: str) -> str:
     return re.sub(r"\(\?P?<\w+>|\(\?\(\w+\)|(?P<kind>[A-Za-z_]+)|\s+", replaced, pattern)
 
 
+FIRM = f"[{SYMBOLS['worse']}{SYMBOLS['more']}]"
 MARKS = ("strong", "comma", "gen")
 LEXICONS = [lexicon(SPEC["words"]), lexicon({**SPEC["words"], **SPEC["foreign"]})]
 PARTS = {"any": ".", "other": f"[{SYMBOLS['other']}{SYMBOLS['work']}]", "names": f"(?:{NAME}+)"}
@@ -67,6 +68,7 @@ class Said(NamedTuple):
     named: str
     denied: str = ""  # NOT_LISTED: that anybody did it
     concludes: bool = False
+    is_firm: bool = False
 
 
 def symbols(text: str) -> str:
@@ -125,7 +127,7 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
     if SYMBOLS["if"] in sentence:
         return Said("", denied)
     clauses = clauses_of(listed(sentence))
-    named = subject = ""
+    named = conceded = subject = ""
     for i, (clause, _) in enumerate(clauses):
         lead = CUTS["lead"].match(clause)
         rest = clause[lead.end() :] if lead else clause
@@ -134,17 +136,21 @@ def read_sentence(text: str, concludes: bool = False) -> Said:
         if lead and lead["because"] and not is_explained:
             continue  # "after Ann's insult"
         if CUTS["bare"].fullmatch(rest) and not stands_for_itself(clauses, i):
-            if i == len(clauses) - 1:  # "You were rude, Ann."
+            if denied and CUTS["turns"].match(clause):  # "not Ann but Bob"
+                named += "".join(re.findall(NAME, rest))
+            elif i == len(clauses) - 1:  # "You were rude, Ann."
                 return Said("", denied)
         else:
             names, denies = read_clause(with_subject(rest, before, subject))
             if (named or i == 0) and not names + denies and CUTS["counters"].match(clause):
                 names = "".join(re.findall(NAME, clause))  # no frame fits, but it may outdo what was said
+            if lead and (lead["despite"] or (lead["while"] and not i)):
+                conceded, names = conceded + names, ""
             outdoes = names and len(named) < 2 and CUTS["outdoes"].match(clause)  # "Ann was bad, but Bob was worse"
             named, denied = names if outdoes else named + names, denied + denies
         if about := CUTS["about"].match(rest):
             subject = about["name"] or about["of"]
-    return Said(named, denied, concludes)
+    return Said(named or conceded, denied, concludes, re.search(FIRM, sentence) is not None)
 
 
 def without_contrasts(sentence: str) -> tuple[str, str]:

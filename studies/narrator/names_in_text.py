@@ -127,6 +127,7 @@ NOT_LISTED, ALL = "\uf000", "\uf001"  # somebody who is not an option; everybody
 NAME = "[\ue000-\uf001]"
 NAMES = f"{NAME}+"
 MARKUP = re.compile(r"[*`#]+|(?<!\w)_+|_+(?!\w)|^[ \t]*>+", re.MULTILINE)
+QUOTED_LINE = re.compile(r"(?<=\S)\n+[ \t]*>.*(?:\n[ \t]*>.*)*")
 TABLE = re.compile(r"^[ \t]*(?:\||options:).*$", re.MULTILINE | re.IGNORECASE)  # and the prompt's options
 BULLET = re.compile(r"^[ \t]*(?:[-•–—]|(?:[Oo]ption )?\(?(?:[0-9]{1,2}[.):]|[a-z][.)]|[A-Z]\)))[ \t]+", re.MULTILINE)
 QUOTED_NAME = re.compile(rf"[\"'«‹\[]({NAMES})([.,]?)[\"'»›\]]")
@@ -145,7 +146,7 @@ def named_text(text: str, names: Names) -> str:
 
 def prose(text: str) -> str:
     """Lines in lower case without markup, bullets and tables; each quotation is two marks."""
-    text = TABLE.sub("", MARKUP.sub("", text))
+    text = TABLE.sub("", MARKUP.sub("", QUOTED_LINE.sub("", text)))
     text = QUOTATION.sub(' "" ', QUOTED_NAME.sub(r"\1\2", BULLET.sub("", text))).lower()
     for pattern, expansion in CONTRACTED.items():
         text = re.sub(pattern, expansion, text)

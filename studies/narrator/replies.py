@@ -9,13 +9,30 @@ Nothing is guessed, a lost name is better than a wrong one: a reply that could m
 conditions, hearsay, reasons and lists of the speakers name nobody.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from eval.reading.objects import json_in, without_thinking
+from eval.reading.options import options_of
+from eval.reading.prose import ALONE, STATED, Prose, Quotable
+from eval.reading.reader import settled
+from eval.reading.vocabulary import Vocabulary
 from studies.narrator.clauses import PATTERNS, Said, explains, read_sentence, says_yes, sentences, with_persons
-from studies.narrator.names_in_text import BULLET, NOT_LISTED, Names, bare, named_text, normalised, options_in, prose
+from studies.narrator.names_in_text import (
+    ALL,
+    BULLET,
+    NAME,
+    NOT_LISTED,
+    SPEC,
+    Names,
+    bare,
+    named_text,
+    normalised,
+    options_in,
+    prose,
+)
 from studies.narrator.prompts import NO, YES
 
 State = Literal[
@@ -31,6 +48,9 @@ class Answer(NamedTuple):
     option: str | None = None
 
 
+OTHERS = {ord(NOT_LISTED): "somebody", ord(ALL): "both"}
+BLAME = Vocabulary(SPEC["choice"])
+NOTHING = Quotable("")
 AMBIGUOUS, OFF_LIST = Answer("ambiguous"), Answer("off_list")
 READ = ("chosen", "ambiguous", "continues_transcript", "refusal")  # states that no further words would change
 
@@ -50,7 +70,10 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
         return Answer("empty")
     is_cut = finish_reason == "length"
     reply = PATTERNS["continuation"].split(without_thinking(text).lstrip(), maxsplit=1)[0]
-    answer = reading(reply, names_of(tuple(options)), is_cut) if reply.strip() else OFF_LIST
+    names = names_of(tuple(options))
+    answer = reading(reply, names, is_cut) if reply.strip() else OFF_LIST
+    if answer.option is None and not is_cut and names.options != (YES, NO):
+        return concluded(named_text(reply, names).translate(OTHERS), names) or answer
     return Answer("cut_off") if is_cut and answer.state not in READ else answer
 
 
@@ -98,8 +121,11 @@ def read_sentences(reply: str, names: Names, is_cut: bool) -> Answer:
         turns = [turn for turn in PATTERNS["turn"].finditer(text) if not explains(turn)]
     if not turns:
         return said_in(PATTERNS["turn"].sub(r"\g<names> - \g<words>", text), names, is_cut)
-    before = said_in(text[: turns[0].start()], names)
-    return before if before.state in ("chosen", "ambiguous") else Answer("continues_transcript")
+    after = text[turns[-1].end() :].partition("\n\n")[2]  # of a list that was the reason
+    for said in (said_in(after, names), said_in(text[: turns[0].start()], names)):
+        if said.state in ("chosen", "ambiguous"):
+            return said
+    return Answer("continues_transcript")
 
 
 def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
@@ -116,15 +142,32 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
         concludes = PATTERNS["concludes"].match(sentence)
         sentence = sentence[concludes.end() :].lstrip(" ,:.") if concludes else sentence
         read.append(read_sentence(with_persons(sentence, names), concludes is not None))
-    if len(stated) < len(all_said) and not any(sentence_read.concludes for sentence_read in read):
+    is_refused = len(stated) < len(all_said) and not any(map(PATTERNS["after_all"].match, stated))
+    if is_refused and not any(sentence_read.concludes for sentence_read in read):
         return Answer("refusal")
     conclusions = [i for i, sentence_read in enumerate(read) if sentence_read.concludes and sentence_read.named]
-    named = "".join(sentence_read.named for sentence_read in read[conclusions[0] if conclusions else 0 :])
+    read_last = read[conclusions[0] if conclusions else 0 :]
+    firm = [sentence_read for sentence_read in read_last if sentence_read.is_firm and sentence_read.named]
+    named = "".join(sentence_read.named for sentence_read in firm or read_last)
     denied = "".join(sentence_read.denied for sentence_read in read)
     if options := options_in(named, names):
         is_clear = NOT_LISTED not in named + denied and not options & options_in(denied, names)
         return (one_of(options) or OFF_LIST) if is_clear else AMBIGUOUS
     return Answer("negated_only") if denied and not named else OFF_LIST
+
+
+def concluded(text: str, names: Names) -> Answer | None:
+    """Whom the last sentence of several chooses, as the replies of any study do: "So I'd say Ann"."""
+    lines = [line for line in text.splitlines() if re.search(rf"\w|{NAME}", line)]
+    lines = [line for line in lines if not PATTERNS["turn"].match(line)]
+    prose = Prose(lines, options_of(names.options, ()), NOTHING, BLAME)
+    reading = settled(prose, len(lines) - 1, False)
+    is_firm = any(
+        claim.is_conclusion or claim.level >= STATED or (claim.level == ALONE and n >= prose.n_opening)
+        for n, claim in enumerate(prose.claims)
+        if claim.level is not None
+    )
+    return Answer("chosen", names.options[reading.place]) if reading.place is not None and is_firm else None
 
 
 def one_of(choices: Collection[str]) -> Answer | None:

@@ -12,7 +12,7 @@ for arm in one repeated more sft paired own-c1 dpo; do
   for run in "$runs/sealed-$arm-"*; do [ -e "$run" ] && arms+=("$arm=$run"); done
 done
 card() { evenhand scorecard "$base" "${arms[@]}" --calibrated "$base/calibrated/thresholds.json" --all "$@"; }
-card --out "$out/all" --reference calibrated --reference one --reference repeated --reference more > "$out-all.txt"
+card --out "$out/all" --reference calibrated --reference one --reference repeated --reference more --reference sft > "$out-all.txt"
 card --variant both_orders --out "$out/s1" > "$out-s1.txt"
 for wording in 's2, Priya/Marcus' 's3, Customer/Clerk' 's4, Host/Guest'; do
   card --variant "$wording, both_orders" --out "$out/${wording%%,*}" > "$out-${wording%%,*}.txt"

@@ -1,13 +1,14 @@
 #!/bin/bash
-# Items → the four ways of writing → scores. MODEL is the checkpoint's folder. The same command continues where it stopped.
+# Items → the four ways of writing, each with the baseline and one speaker → scores. MODEL is the checkpoint's folder. The same command continues where it stopped.
 # See ../plan-writing-judge.md
 set -euo pipefail
 here=docs/evidence/writing-judge
 : "${MODEL:=Qwen/Qwen2.5-Coder-1.5B-Instruct}"
 python docs/evidence/knowing-judge/items.py data/knowing-judge/known capitals opposites kinds pocket
+two=(framing.framings.user=null framing.framings.sure=null framing.framings.majority=null engine.max_num_seqs=128)
 words=('framing.symbols=[correct, incorrect]' framing.orders=given)
 numbers=$'1. {{ first }}\n2. {{ second }}\n'
-ask() { evenhand sample $here/gate.yaml model.name="$MODEL" name="writing-$1" "${@:2}" | tail -1; }
+ask() { evenhand sample $here/gate.yaml model.name="$MODEL" name="writing-$1" "${two[@]}" "${@:2}" | tail -1; }
 runs=("$(ask json-numbers)")
 runs+=("$(ask json-words "${words[@]}" \
   'framing.set.how="Reply in JSON: {\"reasoning\": \"two short sentences\", \"answer\": \"correct or incorrect\"}"')")

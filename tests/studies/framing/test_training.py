@@ -21,6 +21,11 @@ def framed(path, method="sft", split="train", **keys):
     return tiny_run(method, study="framing", framing=section, optimiser=optimiser)
 
 
+def examples_of(path, changes, tokenizer):
+    config = framed(path, **changes)
+    return TRAINING.examples(config.load_units(), config, tokenizer)
+
+
 def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_answers(tmp_path, tokenizer):
     framings = {"expert": "A professor says: {{ claim }}", "statement": "Claim: {{ claim }}"}
     config = framed(claims(tmp_path / "i.jsonl", 12), framings=framings)
@@ -78,6 +83,12 @@ def test_options_conversations_and_rows_of_framings_are_trained_on(kind, tmp_pat
 def test_a_study_that_cannot_be_trained_on_is_refused(method, keys, words, tmp_path):
     with pytest.raises(ConfigError, match=words):
         framed(claims(tmp_path / "i.jsonl", 12), method, **keys)
+
+
+@pytest.mark.parametrize(("changes", "words"), shipped_yaml(Path(__file__).with_name("refused_studies.yaml")))
+def test_what_sampling_refuses_training_refuses_too(changes, words, tmp_path, tokenizer):
+    with pytest.raises((ConfigError, DataError), match=words):
+        examples_of(claims(tmp_path / "i.jsonl", 4), changes, tokenizer)
 
 
 def test_an_item_of_the_test_split_is_not_trained_on_under_another_id(tmp_path):
