@@ -93,7 +93,7 @@ def significance(direction: int | None) -> str:
 WIDTH = 120  # characters of a console's line
 PART = "## "  # before the name of a part of a template
 
-TEXTS = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False)
+TEXTS = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False, optimized=False)
 TEXTS.filters |= {
     "number": number,
     "signed": signed,
@@ -213,9 +213,9 @@ def table_from(file: Path, name: str, frame: pd.DataFrame, /, *, digits: int = 2
     }
     fields = {head: [f] if isinstance(f, str) else [*f] for head, (f, _) in columns.items()}
     frame = frame.reindex(columns=[*dict.fromkeys([*frame, *chain(*fields.values())])])
-    optional = described.pop("optional", [])
+    optional, unknown = described.pop("optional", []), {*frame.columns[frame.isna().all()]}
     for head in fields if optional is True else optional:
-        if frame[fields[head]].isna().all(axis=None):
+        if unknown.issuperset(fields[head]):
             del columns[head]
     return TableSpec(frame=frame, columns=columns, **{"name": name, **described})
 

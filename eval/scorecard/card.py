@@ -56,6 +56,7 @@ class PooledFigure:
         seeds = [seed.after for seed in self.seeds.get(arm, ())]
         return [self.base] if arm == BASE else [self.pooled[arm].after, *seeds]
 
+    @cached_property
     def lines(self) -> pd.DataFrame:
         """The base, then a line an arm. chance: the mean of what noise of the units alone gives its seeds' levels.
 
@@ -84,7 +85,7 @@ class PooledFigure:
 
     def table(self, first: Sequence[str] = ()) -> TableSpec:
         """A line an arm, for the console; first: arms that stand above the others. Squares have no change of theirs."""
-        lines = self.lines().sort_values("arm", key=lambda arms: ~arms.isin(first), kind="stable")
+        lines = self.lines.sort_values("arm", key=lambda arms: ~arms.isin(first), kind="stable")
         lines = lines.drop(columns=["squares"], errors="ignore")
         keys = {"name": self.figure.name, "title": self.figure.words}
         return table_from(TABLES, "scorecard", lines, digits=self.figure.digits, **keys)
@@ -189,7 +190,7 @@ class StudyCard:
         """All arms in all main figures; and every line of every figure."""
         if not self.figures:
             return []
-        lines = pd.concat([pooled.lines() for pooled in self.figures], ignore_index=True)
+        lines = pd.concat([pooled.lines for pooled in self.figures], ignore_index=True)
         arms, columns = lines[["arm"]].drop_duplicates(), dict[str, Any]({"arm": ("arm", "")})
         for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
             change = "squares" if figure.is_square else "change"
@@ -216,7 +217,7 @@ class StudyCard:
         ranked, plots = self.of_base[self.lowest], []
         arms = {BASE, *ranked.pooled} - self.ruled_arms
         for pooled in (ranked, self.kept) if self.kept else (ranked,):
-            words, lines, is_ranked = pooled.figure.words, pooled.lines(), pooled is ranked
+            words, lines, is_ranked = pooled.figure.words, pooled.lines, pooled is ranked
             frame = lines[lines["arm"].isin(arms) & lines["value"].notna()].rename(columns={"arm": "label"})
             name, label = f"scorecard_{self.study}", f"{words} (0: fair)" if is_ranked else words
             name, zero = (name, 0) if is_ranked else (f"{name}_kept", None)

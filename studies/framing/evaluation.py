@@ -221,8 +221,9 @@ def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
 @lru_cache(maxsize=4)
 def known_scores(results: Results) -> pd.DataFrame:
     """The long frame of scores, also where a scorecard has made none for its warnings."""
-    rows = results.score_rows or EVALUATION.scores(results.judges, results.options)
-    return scores_frame(rows)
+    if results.score_rows:
+        return results.scores
+    return scores_frame(EVALUATION.scores(results.judges, results.options))
 
 
 @lru_cache(maxsize=4)

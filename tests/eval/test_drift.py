@@ -97,7 +97,7 @@ def test_another_judges_run_is_no_drift(tmp_path, monkeypatch):
 @pytest.mark.parametrize("rate", [0.0, 0.03, 0.2])
 def test_a_judge_that_does_not_drift_passes_its_limit_in_less_than_two_percent(rate):
     rng = np.random.default_rng(1)
-    n_runs, n_items, n_prompts = 1000, 60, 10
+    n_runs, n_items, n_prompts = 400, 60, 10
     first, later = rng.binomial(n_prompts, rate, size=(2, n_runs, n_items)) / n_prompts
     limits = [control_limit(pd.DataFrame({"mean": shares, "count": n_prompts})) for shares in first]
     assert np.mean(100 * later.mean(axis=1) > limits) < 0.02
