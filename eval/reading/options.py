@@ -10,7 +10,6 @@ from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, P
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
 ORDINALS = [P.text("first"), P.text("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
-SPELT_OUT = {"yes", "no", "yta", "nta", "esh", "nah"}  # options that words.yaml has other words for
 # What judges are told to write, by the name under which a study asks for it.
 PRESETS = {
     "[[A]]": r"\[\[(.{1,40}?)\]\]",
@@ -95,7 +94,9 @@ class Options:
         heads = [re.match(r"\W*(yes|no)\b", text, re.IGNORECASE) for text in self.texts]
         forms = {head[1].lower(): place for place, head in enumerate(heads) if head and all(heads) and len(heads) == 2}
         named = {symbol.casefold(): place for place, symbol in enumerate(self.symbols)} | forms
-        same = {named[name]: P.words[name].split(", ") for name in named.keys() & SPELT_OUT}
+        same = {
+            named[name]: P.words[name].split(", ") for name in named.keys() & {"yes", "no", "yta", "nta", "esh", "nah"}
+        }
         forms |= {words_only(form): place for place, spelt in same.items() for form in spelt}
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}

@@ -65,7 +65,9 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     names = names_of(tuple(options))
     answer = reading(reply, names, is_cut) if reply.strip() else OFF_LIST
     if answer.option is None and not is_cut and names.options != (YES, NO):
-        return concluded(named_text(reply, names).translate(OTHERS), names) or answer
+        announced = PATTERNS["turn"].sub("", named_text(reply, names).translate(OTHERS))  # "So I'd say Ann"
+        place, how = written(announced, options_of(names.options, ()), words=BLAME)
+        return Answer("chosen", names.options[place]) if place is not None and how == PROSE else answer
     return Answer("cut_off") if is_cut and answer.state not in READ else answer
 
 
@@ -139,12 +141,6 @@ def said_in(text: str, names: Names, is_cut: bool = False) -> Answer:
         is_clear = NOT_LISTED not in named + denied and not options & options_in(denied, names)
         return (one_of(options) or OFF_LIST) if is_clear else AMBIGUOUS
     return Answer("negated_only") if denied and not named else OFF_LIST
-
-
-def concluded(text: str, names: Names) -> Answer | None:
-    """Whom the last sentence of several chooses, as the replies of any study do: "So I'd say Ann"."""
-    place, state = written(PATTERNS["turn"].sub("", text), options_of(names.options, ()), words=BLAME)
-    return Answer("chosen", names.options[place]) if place is not None and state == PROSE else None
 
 
 def one_of(choices: Collection[str]) -> Answer | None:
