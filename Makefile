@@ -25,7 +25,8 @@ install = @$(PIP) install --progress-bar off --no-compile --no-deps $(1) >> $(VE
   tail -n 5 $(VENV)/install.log >&2; echo "make: pip could not install $(1). $(2)" >&2; exit 1; }
 # A new environment. pip of Python 3.11 (23.2) matches each file on a package's page with all tags: 45 of 75 s of CPU.
 new_venv = $(PYTHON) -m venv --clear $(1) && { \
-  $(1)/bin/python -m pip --disable-pip-version-check -qqq install --timeout 20 --retries 1 'pip>=26' || true; }
+  $(1)/bin/python -m pip --disable-pip-version-check -qqq install --timeout 20 --retries 1 'pip>=26' || \
+  echo "make: the index has no pip>=26; the older one takes a minute longer" >&2; }
 require_python = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
   echo 'Evenhand needs Python 3.11 or newer: make PYTHON=/path/to/python3.12 ...' >&2; exit 1; }
 NO_TORCH := It is neither at download.pytorch.org nor in the index and find-links of pip's own configuration.

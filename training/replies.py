@@ -69,6 +69,7 @@ class ReplyTargets:
                 f"{where}: was asked with a patch or another chat_template; sample without, as it is trained"
             )
         self.max_tokens = int(sampled["sampling"]["max_tokens"])
+        self.is_structured = sampled["sampling"].get("structured") == "json"
         self.answers = read_answers(self.run)
         self.places: dict[tuple[str, int], int | None] = {}  # the answer of each reply of the run that was read
         contract = reply_contract(tokenizer, config.examples.chat_template, config.model.chat_template_args)
@@ -214,15 +215,18 @@ class ReplyTargets:
 
     @torch.no_grad()
     def written(self, model: Any, prompts: Sequence[TrainingPrompt]) -> list[int | None]:
-        """The verdict of a model's greedy reply to each prompt, computed in the precision of training."""
+        """The verdict of a model's greedy reply to each prompt, computed in the precision of training, and held to the
+        prompt's JSON schema where the run's replies were.
+        """
         outcomes: list[int | None] = []
         stops, settings = stop_ids(model, self.end), {"max_new_tokens": self.max_tokens, "do_sample": False}
         model.eval()
         for start in range(0, len(prompts), AT_ONCE):
             batch = prompts[start : start + AT_ONCE]
             rows = [self.prompt_ids(prompt.prompt) for prompt in batch]
+            schemas = [prompt.prompt.drawing.json_schema for prompt in batch] if self.is_structured else []
             with autocast(self.config, model), float32_head(model):
-                replies = list(generated(model, self.tokenizer, rows, stops, **settings))
+                replies = list(generated(model, self.tokenizer, rows, stops, schemas=schemas, **settings))
             for prompt, (text, reason, _) in zip(batch, replies, strict=True):
                 hash_ = prompt.prompt.prompt_hash
                 reply = Completion(prompt_hash=hash_, sample_index=0, text=text, finish_reason=reason)
