@@ -95,7 +95,7 @@ class Options:
         forms = {head[1].lower(): place for place, head in enumerate(heads) if head and all(heads) and len(heads) == 2}
         named = {symbol.casefold(): place for place, symbol in enumerate(self.symbols)} | forms
         for name in named.keys() & {"yes", "no", "yta", "nta", "esh", "nah"}:
-            forms |= dict.fromkeys(map(words_only, P.words[name].split(", ")), named[name])
+            forms |= {words_only(form): named[name] for form in P.words[name].split(", ")}
         forms |= {words_only(text): place for place, text in enumerate(self.texts) if len(text) < LONGEST_TEXT}
         return {form: place for form, place in forms.items() if form and form not in map(str.casefold, self.symbols)}
 
