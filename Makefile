@@ -25,8 +25,8 @@ install = @$(PIP) install --progress-bar off --no-compile --no-deps $(1) >> $(VE
   tail -n 5 $(VENV)/install.log >&2; echo "make: pip could not install $(1). $(2)" >&2; exit 1; }
 # A new environment. pip of Python 3.11 (23.2) matches each file on a package's page with all tags: 45 of 75 s of CPU.
 new_venv = $(PYTHON) -m venv --clear $(1) && { \
-  $(1)/bin/python -m pip --disable-pip-version-check -qqq install --timeout 20 --retries 1 'pip>=26' || \
-  echo "make: the index has no pip>=26; the older one takes a minute longer" >&2; }
+  $(1)/bin/python -m pip --disable-pip-version-check -qqq install --timeout 20 --retries 1 'pip>=26,<27' || \
+  echo "make: pip 26 could not be installed; the older one takes a minute longer" >&2; }
 require_python = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
   echo 'Evenhand needs Python 3.11 or newer: make PYTHON=/path/to/python3.12 ...' >&2; exit 1; }
 NO_TORCH := It is neither at download.pytorch.org nor in the index and find-links of pip's own configuration.
@@ -69,7 +69,7 @@ lint: venv-dev ## ruff (rules and format), mypy --strict, shellcheck, known vuln
 	$(BIN)/shellcheck -x slurm/*.sh .ci/run
 	$(BIN)/python -m requirements.audit
 
-bench: venv ## speed, measured side by side in one run
+bench: venv-dev ## speed, measured side by side in one run
 	$(BENCH) $(ARGS)
 
 venv: $(READY) ## install for this machine's CPU (or keep the CUDA environment that is there)

@@ -5,8 +5,8 @@ with each other, each in a process of its own. A step is the median microbatch t
 part. A worker prints READY, then for each line that it reads "TOOK seconds ...", and "PEAK GiB" when its input ends.
 
 `make bench ARGS=training` takes the embedded model and the paper's 4 x 4 (DialDefer, Tables 35 and 37);
-`python -m bench.training FOLDER 16` another checkpoint, and microbatches of 16; `python -m bench.training replies` the
-judge's own whole replies, of about 60 tokens, as targets.
+`python -m bench.training FOLDER 16` another checkpoint, and microbatches of 16; `python -m bench.training replies`
+whole replies of a made judge, of about 60 tokens, as targets.
 """
 
 import json

@@ -3,7 +3,6 @@
 pandas is loaded once the words are read: `--help` does without it.
 """
 
-import gc
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 def read_options(verb: Verb, argv: Sequence[str]) -> Options:
     """The words of a verb, checked before anything is scored."""
-    gc.set_threshold(50_000)  # cycles are rare in what a verb makes; at 700 looking for them takes 6 % of a small score
     options = verb_options(verb, argv)
     is_mapped = bool(options.mapping or options.mapping_keys)
     written = ("scores.json", "scores.csv", *["verdicts.jsonl"] * is_mapped)

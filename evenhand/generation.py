@@ -32,7 +32,7 @@ def generated(
     tokenizer: Any,
     rows: Sequence[Sequence[int]],
     stops: Sequence[int],
-    schemas: Sequence[str | None] = (),
+    schemas: Sequence[str] = (),
     **settings: Any,
 ) -> Iterator[tuple[str, str, int]]:
     """(text, "stop" or "length", number of tokens) of each reply, those to one row of token ids behind each other.
@@ -45,14 +45,14 @@ def generated(
     pad = min(stops, default=0)  # any token will do, since padding is masked
     model.generation_config = GenerationConfig(eos_token_id=list(stops) or None, pad_token_id=pad, **settings)
     ids, mask = pad_left(rows, pad, model.device)
-    held = [held_to(schemas, tokenizer, model, stops)] if any(schemas) else []
+    held = [held_to(schemas, tokenizer, model, stops)] if schemas else []
     for tokens in model.generate(input_ids=ids, attention_mask=mask, logits_processor=held)[:, ids.shape[1] :].tolist():
         end = next((place for place, token in enumerate(tokens) if token in stops), None)
         text = tokenizer.decode(tokens[:end], skip_special_tokens=True, clean_up_tokenization_spaces=False)
         yield text, *(("length", len(tokens)) if end is None else ("stop", end + 1))
 
 
-def held_to(schemas: Sequence[str | None], tokenizer: Any, model: Any, stops: Sequence[int]) -> Any:
+def held_to(schemas: Sequence[str], tokenizer: Any, model: Any, stops: Sequence[int]) -> Any:
     """What holds each reply of a batch to its JSON schema, for one call of `generate`."""
     from xgrammar import GrammarCompiler, TokenizerInfo
     from xgrammar.contrib.hf import LogitsProcessor
@@ -60,4 +60,5 @@ def held_to(schemas: Sequence[str | None], tokenizer: Any, model: Any, stops: Se
     n_logits = model.get_input_embeddings().weight.shape[0]
     info = TokenizerInfo.from_huggingface(tokenizer, vocab_size=n_logits, stop_token_ids=list(stops))
     compiler = GrammarCompiler(info)
-    return LogitsProcessor([compiler.compile_json_schema(schema or "{}") for schema in schemas])
+    masked = LogitsProcessor([compiler.compile_json_schema(schema) for schema in schemas])
+    return lambda ids, scores: masked(ids, scores.cpu()).to(scores.device)  # on CUDA it would compile Triton code

@@ -6,17 +6,18 @@ The methods share all but their loss. The registry names each study's part, whic
 import inspect
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from evenhand.checkpoints import ModelConfig
-from evenhand.config import config_tree, did_you_mean, parse_config
+from evenhand.config import config_tree, did_you_mean, parse_config, read_yaml
 from evenhand.errors import ConfigError
 from evenhand.records import Completion, Prompt
 from evenhand.registry import STUDIES, load_part, study_in, with_section
+from evenhand.run_directory import CONFIG_FILE
 from evenhand.study import StudyRun, StudySection
 from training.examples import Sifted, TrainingPrompt
 from training.sections import (
@@ -156,6 +157,12 @@ class TrainingConfig(StudyRun):
     def load_units(self) -> Sequence[Any]:
         """The units that the section names. Raises DataError for data that are absent, damaged or too few."""
         return self.training.load(self.study)
+
+    @cached_property
+    def verdict(self) -> str:
+        """The one whose prompts are trained on: of the run that examples.replies names, or a margin."""
+        replies = self.examples.replies
+        return str(read_yaml(replies / CONFIG_FILE)["verdict"]) if replies else "margin"
 
     @property
     def has_labels(self) -> bool:

@@ -10,6 +10,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from statistics import multimode
 from typing import Any, NamedTuple
 
@@ -70,6 +71,8 @@ class ReplyTargets:
             )
         self.max_tokens = int(sampled["sampling"]["max_tokens"])
         self.is_structured = sampled["sampling"].get("structured") == "json"
+        if self.is_structured:
+            import_module("xgrammar")  # which the merge check takes; not there is better known before training
         self.answers = read_answers(self.run)
         self.places: dict[tuple[str, int], int | None] = {}  # the answer of each reply of the run that was read
         contract = reply_contract(tokenizer, config.examples.chat_template, config.model.chat_template_args)
@@ -224,7 +227,7 @@ class ReplyTargets:
         for start in range(0, len(prompts), AT_ONCE):
             batch = prompts[start : start + AT_ONCE]
             rows = [self.prompt_ids(prompt.prompt) for prompt in batch]
-            schemas = [prompt.prompt.drawing.json_schema for prompt in batch] if self.is_structured else []
+            schemas = [prompt.prompt.drawing.json_schema or "{}" for prompt in batch] if self.is_structured else []
             with autocast(self.config, model), float32_head(model):
                 replies = list(generated(model, self.tokenizer, rows, stops, schemas=schemas, **settings))
             for prompt, (text, reason, _) in zip(batch, replies, strict=True):

@@ -48,7 +48,7 @@ def filled(pattern: str) -> str:
     return re.sub(r"\(\?P?<\w+>|\(\?\(\w+\)|(?P<kind>[A-Za-z_]+)|\s+", replaced, pattern)
 
 
-FIRM = f"[{SYMBOLS['worse']}{SYMBOLS['more']}]"
+FIRM = f"{SYMBOLS['worse']}|{SYMBOLS['more']}[{SYMBOLS['bad']}{SYMBOLS['attack']}{SYMBOLS['blame']}]"
 OTHERS = {ord(NOT_LISTED): "somebody", ord(ALL): "both"}
 BLAME = Vocabulary(SPEC["choice"])
 MARKS = ("strong", "comma", "gen")
@@ -79,6 +79,11 @@ def symbols(text: str) -> str:
     readings = [[(word.lastgroup, word[0]) for word in pattern.finditer(text)] for pattern in LEXICONS]
     read = max(readings, key=lambda parts: sum(kind not in ("names", "other", *MARKS) for kind, _ in parts))
     return "".join(word if kind == "names" else SYMBOLS[str(kind)] for kind, word in read if kind != "skip")
+
+
+def praised_in(text: str) -> bool:
+    """Whether a text says of anybody that they were the victim, or calm."""
+    return re.search(f"[{SYMBOLS['victim']}{SYMBOLS['good']}]", symbols(text)) is not None
 
 
 def sentences(text: str, is_cut: bool = False) -> list[str]:

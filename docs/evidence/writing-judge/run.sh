@@ -8,7 +8,7 @@ python docs/evidence/knowing-judge/items.py data/knowing-judge/known capitals op
 two=(framing.framings.user=null framing.framings.sure=null framing.framings.majority=null engine.max_num_seqs=128)
 words=('framing.symbols=[correct, incorrect]' framing.orders=given)
 numbers=$'1. {{ first }}\n2. {{ second }}\n'
-ask() { evenhand sample $here/gate.yaml model.name="$MODEL" name="writing-$1" "${two[@]}" "${@:2}" | tail -1; }
+ask() { evenhand sample $here/gate.yaml model.name="$MODEL" name="two-$1" "${two[@]}" "${@:2}" | tail -1; }
 runs=("$(ask json-numbers)")
 runs+=("$(ask json-words "${words[@]}" \
   'framing.set.how="Reply in JSON: {\"reasoning\": \"two short sentences\", \"answer\": \"correct or incorrect\"}"')")
