@@ -208,6 +208,9 @@ def texts_of(items: list[list[str]]) -> list[str]:
             without = [part.sub("", text, 1) for text in texts]
             if all(without) and all(map(str.__ne__, without, texts)):
                 texts = without
+        roles = [match[0] for text in texts if (match := PATTERNS["role"].match(text))]
+        if len(set(roles)) == len(texts) > 2:
+            texts = [text.removeprefix(role) for text, role in zip(texts, roles, strict=True)]
     texts = [text.strip("| ").split("|")[-1] if text.endswith("|") else text for text in texts]  # a row of a table
     texts = [one_line(EMPHASIS.sub(r"\2", text)).strip("*_`> ").lstrip("-•+ ").rstrip(";") for text in texts]
     return [text[1:-1] for text in texts] if all(re.fullmatch('["“].+["”]', text) for text in texts) else texts
