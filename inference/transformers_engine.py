@@ -146,7 +146,7 @@ class TransformersEngine:
             settings |= {name: getattr(sampling, name) for name in ("temperature", "top_p", "top_k")}
         limits = {"max_new_tokens": sampling.max_tokens, "num_return_sequences": sampling.n}
         rows = [encoded.token_ids for encoded in batch]
-        replies = generated(self.model, self.tokenizer, rows, self.stop_ids, **limits, **settings)
+        replies = generated(self.model, self.tokenizer, rows, self.stop_ids, (), **limits, **settings)
         places = product(batch, range(sampling.n))
         return [encoded.completion(n, *reply) for (encoded, n), reply in zip(places, replies, strict=True)]
 

@@ -68,8 +68,8 @@ def read_answer(text: str, options: Sequence[str], finish_reason: str = "stop") 
     if answer.option is None and not is_cut and names.options != (YES, NO):
         announced = PATTERNS["turn"].sub("", named_text(reply, names).translate(OTHERS))  # "So I'd say Ann"
         place, how = written(announced, options_of(names.options, ()), words=BLAME)
-        is_blamed = place is not None and how == PROSE and not praised_in(announced)  # not "I'd pick Ann, who was calm"
-        return Answer("chosen", names.options[place]) if is_blamed else answer
+        is_blamed = how == PROSE and not praised_in(announced)  # not "I'd pick Ann, who was calm"
+        return Answer("chosen", names.options[place]) if place is not None and is_blamed else answer
     return Answer("cut_off") if is_cut and answer.state not in READ else answer
 
 
