@@ -1,6 +1,6 @@
 """The shipped job scripts on a real controller with several nodes; what the jobs compute is scripted.
 
-Submission, arrays, dependencies, a time limit.
+Submission, arrays, dependencies, a time limit, a pipeline.
 """
 
 from pathlib import Path
@@ -53,3 +53,18 @@ def test_sampling_passes_its_time_limit_by_requeueing_itself(slurm, tmp_path):
     calls = (tmp_path / "runs" / "calls").read_text()
     assert f"evenhand score {tmp_path}/runs/made" in calls.splitlines()[-1]
     assert all(f"--shard {task}/2" in calls for task in range(2))
+
+
+def test_half_a_pipeline_leaves_nothing_queued_and_a_whole_one_asks_a_judge_on_the_nodes_disk(slurm, tmp_path):
+    place = work_place(tmp_path, FETCH="0", DOCTOR="0", UNITS="1", SAMPLE_SHARDS="1", MODEL="/of-the-node/judge")
+    for name in ("accelerate", "python"):
+        put_program(place, name, stand_in("worker"))
+    configs = [f"configs/{name}.yaml" for name in ("inference/qwen2.5-7b-margin", "training/qwen2.5-7b-sft")]
+    with pytest.raises(AssertionError, match="cancelling"):
+        slurm.run("slurm/pipeline.sh", *configs, **place, SCORE_PARTITION="nowhere")
+    slurm.until("nothing is queued", lambda: not slurm.run("squeue", "--noheader").strip(), 60)
+    slurm.run("slurm/pipeline.sh", *configs, **place)
+    slurm.until("all is over", lambda: not slurm.run("squeue", "--noheader").strip())
+    calls = (tmp_path / "runs" / "calls").read_text()
+    assert f"-m training {configs[1]} model.name={place['MODEL']}" in calls
+    assert f"evenhand sample {configs[0]} model.name={place['MODEL']}" in calls

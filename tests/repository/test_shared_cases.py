@@ -63,11 +63,3 @@ def test_verdicts_of_any_tool_are_scored_or_a_message_says_how(name, words, give
 def test_a_judge_is_answered_as_it_was_made(name, answer, tmp_path, capsys):
     score_main([str(NUMBERS / name), "--out", str(tmp_path)])
     assert answer in " ".join(capsys.readouterr().out.split())
-
-
-def test_every_input_has_its_case():
-    named = {case[0] for cases in CASES.values() for case in cases} | {w for c in CASES["verdicts"] for w in c[1]}
-    others = {"cot_reply.txt", "read_reply.py"}  # tests/eval/reading
-    files = {path.name for folder in (DATA, NUMBERS) for path in folder.iterdir()} - others
-    asked = {f"{name}{suffix}" for name in named for suffix in ("", ".yaml", ".jsonl")} | {"sycshape.jsonl"}
-    assert files <= asked
