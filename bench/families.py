@@ -2,8 +2,8 @@
 
 `python -m bench.families [FAMILY ...]` prints, for each family and method, how well the merged checkpoint agrees with
 base + adapter, and by how much margins of vLLM and transformers differ (at most, in nats, of 16 prompts). On a CPU vLLM
-runs no Gemma-3 with its image encoder. Training is started by `accelerate launch`. It
-takes half an hour on two busy cores. Exit code 1 where a figure is over 1e-4.
+runs no Gemma-3 with its image encoder. Training is started by `accelerate launch`. It takes
+half an hour on two busy cores. Exit code 1 where a figure is over 1e-4.
 """
 
 import os

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Items → the four ways of writing, each with the baseline and one speaker → scores. MODEL is the checkpoint's folder. The same command continues where it stopped.
+# Items → the four ways of writing, each with the baseline and one speaker → scores. MODEL is the checkpoint's
+# folder. The same command continues where it stopped.
 # See ../plan-writing-judge.md
 set -euo pipefail
 here=docs/evidence/writing-judge
