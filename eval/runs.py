@@ -199,12 +199,12 @@ def copy_doubts(plan: Iterable[PlannedPrompt]) -> list[str]:
     return [f"{words}: both are one cluster, resampled as a whole. Ask each once."] if n_copies else []
 
 
-def reading_shares(states: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, float, int]]:
-    """(condition, how a reply was read or why not), one a reply → each pair once, with its % of the condition's replies
-    and how many, the most frequent first."""
+def reading_shares(replies: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, str, float, int]]:
+    """(condition, how a reply was read or why not) → how many replies: each with its % of the condition's replies and
+    how many, the most frequent first."""
     counts: dict[str, Counter[str]] = {}
-    for condition, state in states:
-        counts.setdefault(condition, Counter())[state] += 1
+    for (condition, state), n in replies.items():
+        counts.setdefault(condition, Counter())[state] = n
     for condition, of_condition in counts.items():
         for state, n in of_condition.most_common():
             yield condition, state, 100 * n / of_condition.total(), n
