@@ -210,10 +210,10 @@ def reading_shares(replies: Mapping[tuple[str, str], int]) -> Iterator[tuple[str
             yield condition, state, 100 * n / of_condition.total(), n
 
 
-def check_named_once(paths: Iterable[Path]) -> None:
+def check_named_once(paths: Sequence[Path]) -> None:
     """Raises DataError when a run or file of verdicts is named twice, or a file is a copy of another."""
     seen: dict[Path | str, Path] = {}
-    for path in paths:
+    for path in paths if len(paths) > 1 else ():
         first = seen.setdefault(sha256_of(path) if path.is_file() else path.resolve(), path)
         if first is not path:
             same = first.resolve() == path.resolve()
