@@ -102,13 +102,14 @@ def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list
             choices = zip(values.get(layout.choice, ()), replies, strict=True)
             values |= {layout.choice: [Absent.FIELD if reply and not choice else choice for choice, reply in choices]}
             values |= {layout.response: [reply or "" for reply in replies]}
-        frame = pd.DataFrame(values, pd.Index(places, dtype=object), dtype=object)
+        arrays = {name: np.fromiter(column, np.object_) for name, column in values.items()}
+        frame = pd.DataFrame(arrays, pd.Index(places, dtype=object), dtype=object, copy=False)
         ignored = sorted(present.difference(layout.columns))
         for name in ignored:
             if (meant := name.strip().casefold()) in layout.columns:
                 raise DataError(f"{frame.index[0]}: column {shown(name)} must be written '{meant}'")
         texts = {name: texts_of(frame, name, column) for name, column in layout.columns.items() if column.read}
-        yield pd.DataFrame({**values, **texts}, frame.index, dtype=object), ignored
+        yield frame.assign(**texts), ignored
 
 
 def batches(path: Path, layout: Layout) -> Iterator[tuple[list[str], dict[str, list[Any]], set[str]]]:
@@ -121,9 +122,9 @@ def batches(path: Path, layout: Layout) -> Iterator[tuple[list[str], dict[str, l
             if kind_of(path) in TABLES:
                 check_columns(path, [*rows[0]], layout)
             places += map(place_of, chunk)
-            present.update(*rows)
+            present |= (here := set[str]().union(*rows))
             for name, column in values.items():
-                column += [row.get(name, absent) for row in rows]
+                column += [row.get(name, absent) for row in rows] if name in here else [absent] * len(rows)
             chunk = list(islice(records, CHUNK_ROWS)) if len(places) < BATCH_ROWS else []
         yield places, values, present - {RECORD_PLACE}
 
@@ -141,9 +142,7 @@ def check_columns(path: Path, names: Sequence[str], layout: Layout) -> None:
 def read_rows(
     paths: Sequence[Path], layout: Layout, read: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
 ) -> tuple[pd.DataFrame, list[str]]:
-    """(the rows of some files as `read` makes them, batch by batch, numbered from 0; columns without a meaning).
-
-    Columns that `read` makes categorical stay so, in the order of first appearance."""
+    """(the rows of some files as `read` makes them, batch by batch, numbered from 0; columns without a meaning)."""
     parts, ignored = list[pd.DataFrame](), dict[str, None]()
     for path in paths:
         for frame, unused in read_frames(path, layout):
@@ -196,15 +195,15 @@ def as_id(value: Any) -> str:
     return text.removesuffix(".0") if WHOLE.fullmatch(text) else text
 
 
-def texts_of(frame: pd.DataFrame, name: str, column: Column) -> list[str]:
-    """What the texts of a column stand for."""
+def texts_of(frame: pd.DataFrame, name: str, column: Column) -> pd.Categorical:
+    """What the texts of a column stand for, in the order of first appearance."""
     values = frame[name].tolist()
     if not {*map(type, values)} <= PLAIN:
         if column.is_list:
             values = ["|".join(map(str, map(as_text, v))) if isinstance(v, list) else v for v in values]
         values = [value if value is Absent.FIELD else as_text(value) for value in values]
         refuse(frame, name, [type(value) not in PLAIN for value in values], "must be a text, found {}")
-    meanings: dict[Any, str] = {}
+    codes, meanings = dict[Any, int](), dict[str, int]()
     for value in dict.fromkeys(values):  # each once: a column of a million rows may have two
         text = as_text(value)
         try:
@@ -214,7 +213,8 @@ def texts_of(frame: pd.DataFrame, name: str, column: Column) -> list[str]:
                 raise DataError("holds half a surrogate pair; repair the text")
             if not text and column.default is None:
                 raise DataError("is empty")
-            meanings[value] = column.read(text) if text and column.read else str(column.default)
+            meaning = column.read(text) if text and column.read else str(column.default)
+            codes[value] = meanings.setdefault(meaning, len(meanings))
         except DataError as error:
             refuse(frame, name, [other is value or other == value for other in values], str(error))
-    return list(map(meanings.__getitem__, values))
+    return pd.Categorical.from_codes(np.fromiter(map(codes.__getitem__, values), np.intp), pd.Index([*meanings], dtype=object))

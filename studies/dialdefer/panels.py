@@ -291,7 +291,7 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
         "judge would mostly say something else, so its margins say little and averages leave these datasets out. "
         f"{WAY_OUT}"
     )
-    read = Counter((v.condition, v.reason or str(reading.parser)) for v in verdicts if reading.parser)
+    read = Counter((str(v.condition), v.reason or str(reading.parser)) for v in verdicts if reading.parser)
     return JudgedRun(
         **plain(run),
         reading=reading,

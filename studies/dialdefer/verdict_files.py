@@ -21,7 +21,6 @@ from studies.dialdefer.render import AIO_DATASETS, own_labels
 ARM_NONE = "none"
 LONGEST_NAME = 200
 GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
-TEXTS = [*GROUP, "item_id", "condition", "cluster"]
 # The authors' files and ids say halueval_qa, harp_mcq and harp_mc; the paper says R/AIO.
 OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp", "raio": "aio"}
 # A whole number written as a fraction is what pandas makes of a column that has nulls.
@@ -84,9 +83,10 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[dict[s
     """
     rows, ignored = read_rows(paths, LAYOUT, partial(read_replies, parser=parser))
     given = rows[["dataset", "item_id"]].drop_duplicates()
-    codes, keys = pd.factorize(np.array([*map(item_key, given["dataset"], given["item_id"])], dtype=object))
+    keys = [*map(item_key, given["dataset"], given["item_id"])]  # spellings of one id are one item
+    codes, items = pd.factorize(np.array(keys, dtype=object), sort=True)
     of_given = rows.groupby(["dataset", "item_id"], sort=False, observed=True).ngroup()
-    rows["item"] = pd.Categorical.from_codes(codes[of_given], keys)  # spellings of one id are one item
+    rows["item"] = pd.Categorical.from_codes(codes[of_given], items)
     key = [*GROUP, "item", "condition"]
     second = rows[rows.duplicated(key)]
     if len(second):  # neither is better, also where they agree: an average over them is of another size
@@ -160,11 +160,9 @@ def read_replies(frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     how = {"error": failed, parser: parsed & is_choice, "unparsed": parsed, "given": is_choice}
     read = pd.Categorical.from_codes(np.select([*how.values()], range(4), 4), [*how, "given null"])
     reply[failed] = ERROR
-    label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
-    label[is_aio] = texts_of(frame[is_aio], "label", LABEL)  # of other datasets it is not looked at
-    texts = {"label": label, **{name: frame[name].to_numpy() for name in TEXTS}}
-    coded = {name: pd.Categorical.from_codes(*pd.factorize(values)) for name, values in texts.items()}
-    return pd.DataFrame({**coded, "reply": reply, "parsed": parsed, "read": read})
+    labels = frame[["label"]].where(frame["dataset"].isin(AIO_DATASETS), "")  # of other datasets it is not looked at
+    label = texts_of(labels, "label", LABEL)
+    return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(label=label, reply=reply, parsed=parsed, read=read)
 
 
 def models_in(rows: pd.DataFrame) -> Iterator[tuple[str, list[Panel], dict[str, str]]]:
@@ -189,13 +187,14 @@ def models_in(rows: pd.DataFrame) -> Iterator[tuple[str, list[Panel], dict[str, 
                     where = f"model '{model}', {panel.dataset}, roles {panel.roles}"
                     sides = f"verdicts in arm {side.factors.arm} and none in arm {counterpart.factors.arm}"
                     raise DataError(f"{where}: {named(lacking)} {sides}; both need the same items")
-        keys = {(panel.dataset, item) for panel in of_model for item in panel.item_ids}
+        keys = {(p.dataset, item) for p in of_model if p.dataset in AIO_DATASETS for item in p.item_ids}
         yield model, of_model, {item: label for (data, item), label in labels.items() if (data, item) in keys}
 
 
 def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles: str) -> Panel:
     """The panel of the rows of one group, with a run's factors: only r/AIO's name the main roles."""
-    position, items = pd.factorize(group["item"].to_numpy(dtype=object), sort=True)
+    codes, position = np.unique(group["item"].cat.codes, return_inverse=True)
+    items = group["item"].cat.categories[codes].tolist()
     column = pd.Index([*map(str, CONDITIONS)]).get_indexer(group["condition"])
     shape = (len(items), len(CONDITIONS), 1)
     replies = np.full(shape, ABSENT, dtype=np.int8)
