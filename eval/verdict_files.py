@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain, islice
 from pathlib import Path
@@ -86,47 +86,51 @@ def column_names(path: Path) -> frozenset[str]:
         return frozenset()
 
 
-def refuse(frame: pd.DataFrame, name: str, is_bad: Iterable[bool], problem: str) -> None:
-    """Raises DataError for the first bad value of a column; "{}" in the problem becomes the value."""
+def refuse(values: "pd.Series[Any]", is_bad: Iterable[bool], problem: str) -> None:
+    """Raises DataError for the first bad value of a column, whose index says where a row stands; "{}" in the problem
+    becomes the value."""
     for row in np.flatnonzero(np.fromiter(is_bad, np.bool_))[:1].tolist():
-        problem = problem.replace("{}", shown(frame[name].iloc[row]))
-        raise DataError(f"{frame.index[row]}: field '{name}' {problem}")
+        raise DataError(f"{values.index[row]}: field '{values.name}' {problem.replace('{}', shown(values.iloc[row]))}")
 
 
 def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list[str]]]:
     """(rows in order, columns without a meaning). The index says where a row stands; a field that a row lacks is
     Absent.FIELD."""
-    for places, values, present in batches(path, layout):
-        if kind_of(path) in (".csv", ".tsv") and layout.response in present:
-            replies = values[layout.response]  # a table has no null: beside a response an empty choice is absent
-            choices = zip(values.get(layout.choice, ()), replies, strict=True)
-            values |= {layout.choice: [Absent.FIELD if reply and not choice else choice for choice, reply in choices]}
-            values |= {layout.response: [reply or "" for reply in replies]}
-        arrays = {name: np.fromiter(column, np.object_) for name, column in values.items()}
-        frame = pd.DataFrame(arrays, pd.Index(places, dtype=object), dtype=object, copy=False)
-        ignored = sorted(present.difference(layout.columns))
-        for name in ignored:
-            if (meant := name.strip().casefold()) in layout.columns:
-                raise DataError(f"{frame.index[0]}: column {shown(name)} must be written '{meant}'")
-        texts = {name: texts_of(frame, name, column) for name, column in layout.columns.items() if column.read}
-        yield frame.assign(**texts), ignored
+    chunks = chunks_in(path, layout)
+    while batch := list(islice(chunks, BATCH_ROWS // CHUNK_ROWS)):
+        places = pd.Index([place for places, _, _ in batch for place in places], dtype=object)
+        columns = {
+            name: np.fromiter(chain.from_iterable(values[name] for _, values, _ in batch), np.object_)
+            for name in layout.columns
+        }
+        ignored = set[str]().union(*(names for *_, names in batch)) - {RECORD_PLACE}
+        yield pd.DataFrame(columns, places, dtype=object, copy=False), sorted(ignored)
 
 
-def batches(path: Path, layout: Layout) -> Iterator[tuple[list[str], dict[str, list[Any]], set[str]]]:
-    """Of some rows at a time: (where each stands, column → what they have in it, the names of all their columns)."""
-    records, absent = data_rows(path), Absent.FIELD
+def chunks_in(path: Path, layout: Layout) -> Iterator[tuple[list[str], dict[str, list[Any]], set[str]]]:
+    """(where some rows stand, column → its values, columns without a meaning). They are few: records of more do not
+    stay in the processor's cache until their fields are read."""
+    records, kind, absent = data_rows(path), kind_of(path), Absent.FIELD
+    texts = {name: Texts(name, column) for name, column in layout.columns.items() if column.read}
     while chunk := list(islice(records, CHUNK_ROWS)):
-        places, present, values = list[str](), set[str](), {name: list[Any]() for name in layout.columns}
-        while chunk:
-            rows = [record.values for record in chunk]
-            if kind_of(path) in TABLES:
-                check_columns(path, [*rows[0]], layout)
-            places += map(place_of, chunk)
-            present |= (here := set[str]().union(*rows))
-            for name, column in values.items():
-                column += [row.get(name, absent) for row in rows] if name in here else [absent] * len(rows)
-            chunk = list(islice(records, CHUNK_ROWS)) if len(places) < BATCH_ROWS else []
-        yield places, values, present - {RECORD_PLACE}
+        rows, places = [record.values for record in chunk], list(map(place_of, chunk))
+        if kind in TABLES:
+            check_columns(path, [*rows[0]], layout)
+        present = set[str]().union(*rows)
+        ignored = present.difference(layout.columns)
+        for name in sorted(ignored):
+            if (meant := name.strip().casefold()) in layout.columns:
+                raise DataError(f"{places[0]}: column {shown(name)} must be written '{meant}'")
+        columns = {
+            name: [row.get(name, absent) for row in rows] if name in present else [absent] * len(rows)
+            for name in layout.columns
+        }
+        if kind in (".csv", ".tsv") and layout.response in present:
+            replies = columns[layout.response]  # a table has no null: beside a response an empty choice is absent
+            choices = zip(columns[layout.choice], replies, strict=True)
+            columns[layout.choice] = [absent if reply and not choice else choice for choice, reply in choices]
+            columns[layout.response] = [reply or "" for reply in replies]
+        yield places, columns | {name: of.read(columns[name], places) for name, of in texts.items()}, ignored
 
 
 def check_columns(path: Path, names: Sequence[str], layout: Layout) -> None:
@@ -142,7 +146,9 @@ def check_columns(path: Path, names: Sequence[str], layout: Layout) -> None:
 def read_rows(
     paths: Sequence[Path], layout: Layout, read: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
 ) -> tuple[pd.DataFrame, list[str]]:
-    """(the rows of some files as `read` makes them, batch by batch, numbered from 0; columns without a meaning)."""
+    """(the rows of some files as `read` makes them, batch by batch, numbered from 0; columns without a meaning).
+
+    Columns that `read` makes categorical stay so, in the order of first appearance."""
     parts, ignored = list[pd.DataFrame](), dict[str, None]()
     for path in paths:
         for frame, unused in read_frames(path, layout):
@@ -195,26 +201,40 @@ def as_id(value: Any) -> str:
     return text.removesuffix(".0") if WHOLE.fullmatch(text) else text
 
 
-def texts_of(frame: pd.DataFrame, name: str, column: Column) -> pd.Categorical:
-    """What the texts of a column stand for, in the order of first appearance."""
-    values = frame[name].tolist()
-    if not {*map(type, values)} <= PLAIN:
-        if column.is_list:
-            values = ["|".join(map(str, map(as_text, v))) if isinstance(v, list) else v for v in values]
-        values = [value if value is Absent.FIELD else as_text(value) for value in values]
-        refuse(frame, name, [type(value) not in PLAIN for value in values], "must be a text, found {}")
-    codes, meanings = dict[Any, int](), dict[str, int]()
-    for value in dict.fromkeys(values):  # each once: a column of a million rows may have two
-        text = as_text(value)
-        try:
-            if value is Absent.FIELD and column.is_required:
-                raise DataError("is absent")
-            if LONE_SURROGATE.search(text):
-                raise DataError("holds half a surrogate pair; repair the text")
-            if not text and column.default is None:
-                raise DataError("is empty")
-            meaning = column.read(text) if text and column.read else str(column.default)
-            codes[value] = meanings.setdefault(meaning, len(meanings))
-        except DataError as error:
-            refuse(frame, name, [other is value or other == value for other in values], str(error))
-    return pd.Categorical.from_codes(np.fromiter(map(codes.__getitem__, values), np.intp), pd.Index([*meanings], dtype=object))
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What the texts of a column stand for. Each text is read once, however many rows have it."""
+
+    name: str
+    column: Column
+    known: dict[Any, str] = field(default_factory=dict)  # value → what it stands for
+
+    def read(self, values: Iterable[Any], places: Iterable[str]) -> list[str]:
+        """What the values of some rows stand for. places: where these stand."""
+        values = list(values)
+        if not {*map(type, values)} <= PLAIN:
+            if self.column.is_list:
+                values = ["|".join(map(str, map(as_text, v))) if isinstance(v, list) else v for v in values]
+            values = [value if value is Absent.FIELD else as_text(value) for value in values]
+            is_bad = [type(value) not in PLAIN for value in values]
+            refuse(pd.Series(values, places, object, self.name), is_bad, "must be a text, found {}")
+        if len(self.known) > BATCH_ROWS:
+            self.known.clear()
+        for value in dict.fromkeys(value for value in values if value not in self.known):
+            try:
+                self.known[value] = self.meaning(value)
+            except DataError as error:
+                is_bad = [other is value or other == value for other in values]
+                refuse(pd.Series(values, places, object, self.name), is_bad, str(error))
+        return list(map(self.known.__getitem__, values))
+
+    def meaning(self, value: Any) -> str:
+        """What a value stands for. Raises DataError where that is nothing."""
+        text, column = as_text(value), self.column
+        if value is Absent.FIELD and column.is_required:
+            raise DataError("is absent")
+        if LONE_SURROGATE.search(text):
+            raise DataError("holds half a surrogate pair; repair the text")
+        if not text and column.default is None:
+            raise DataError("is empty")
+        return column.read(text) if text and column.read else str(column.default)

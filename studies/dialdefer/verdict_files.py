@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from eval.runs import reading_shares
-from eval.verdict_files import NO, Absent, Column, Layout, as_id, one_of, place, read_rows, refuse, texts_of
+from eval.verdict_files import NO, Absent, Column, Layout, Texts, as_id, one_of, place, read_rows, refuse
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
@@ -21,6 +21,7 @@ from studies.dialdefer.render import AIO_DATASETS, own_labels
 ARM_NONE = "none"
 LONGEST_NAME = 200
 GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
+TEXTS = [*GROUP, "item_id", "condition", "cluster"]
 # The authors' files and ids say halueval_qa, harp_mcq and harp_mc; the paper says R/AIO.
 OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp", "raio": "aio"}
 # A whole number written as a fraction is what pandas makes of a column that has nulls.
@@ -142,27 +143,29 @@ def read_replies(frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     """
     given = [choice.strip() if isinstance(choice, str) else choice for choice in frame["choice"].tolist()]
     is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
-    refuse(frame, "choice", is_bad, "must be 1, 2 or null, found {}")
+    refuse(frame["choice"], is_bad, "must be 1, 2 or null, found {}")
     reply = np.fromiter(map(CHOICES.__getitem__, given), np.int8)
     absent, errors = Absent.FIELD, frame["error"].tolist()
     failed = np.array([e is not absent and str(e).strip().casefold() not in NO for e in errors], np.bool_)
     conflict = "says that there was no reply, yet the row has a choice; keep one of them"
-    refuse(frame, "error", failed & (reply > UNPARSED), conflict)
+    refuse(frame["error"], failed & (reply > UNPARSED), conflict)
     parsed = np.array([choice is absent for choice in given]) & ~failed
     parsed_rows = frame[parsed]
     nothing = (text is None or text is Absent.FIELD for text in parsed_rows["response"])
     fix = "write null as the choice of an unparsed reply, or why there is no reply into `error`"
-    refuse(parsed_rows, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
+    refuse(parsed_rows["choice"], nothing, f"is absent, and so is a response to read it from; {fix}")
     is_bad = (not isinstance(text, str) for text in parsed_rows["response"])
-    refuse(parsed_rows, "response", is_bad, "must be a text, found {}")
+    refuse(parsed_rows["response"], is_bad, "must be a text, found {}")
     reply[parsed] = [CHOICES[PARSERS[parser](text)] for text in parsed_rows["response"]]
     is_choice = reply > UNPARSED
     how = {"error": failed, parser: parsed & is_choice, "unparsed": parsed, "given": is_choice}
     read = pd.Categorical.from_codes(np.select([*how.values()], range(4), 4), [*how, "given null"])
     reply[failed] = ERROR
-    labels = frame[["label"]].where(frame["dataset"].isin(AIO_DATASETS), "")  # of other datasets it is not looked at
-    label = texts_of(labels, "label", LABEL)
-    return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(label=label, reply=reply, parsed=parsed, read=read)
+    label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
+    label[is_aio] = Texts("label", LABEL).read(frame["label"][is_aio], frame.index[is_aio])  # not of other datasets
+    texts = {"label": label, **{name: frame[name].to_numpy() for name in TEXTS}}
+    coded = {name: pd.Categorical.from_codes(*pd.factorize(values)) for name, values in texts.items()}
+    return pd.DataFrame({**coded, "reply": reply, "parsed": parsed, "read": read})
 
 
 def models_in(rows: pd.DataFrame) -> Iterator[tuple[str, list[Panel], dict[str, str]]]:
