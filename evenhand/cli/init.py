@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -64,18 +63,16 @@ def main(argv: Sequence[str]) -> None:
             raise ConfigError(f"{folder}: is the folder you stand in; name another, which is new or empty")
         if target.exists() and any(target.iterdir()):
             raise ConfigError(f"{folder}: is there already, with files in it; name a new folder")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
-            new = Path(beside) / target.name
-            new.mkdir()
-            for file in files:
-                (shutil.copytree if file.is_dir() else shutil.copyfile)(file, new / file.name)
-            if text:
-                write_whole(new / STUDY, text)
-            if options.slurm:  # its jobs run in this environment
-                settings = new / "slurm" / "settings.sh"
-                settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
-            new.rename(target)  # all of it or nothing
+        shutil.rmtree(new := target.with_name(f".{target.name}.partial"), ignore_errors=True)  # a killed run's
+        new.mkdir(parents=True)
+        for file in files:
+            (shutil.copytree if file.is_dir() else shutil.copyfile)(file, new / file.name)
+        if text:
+            write_whole(new / STUDY, text)
+        if options.slurm:  # its jobs run in this environment
+            settings = new / "slurm" / "settings.sh"
+            settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
+        new.rename(target)  # all of it or nothing
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
     head = [f"{line[2:]}\n" for line in takewhile(lambda line: line.startswith("#"), text.splitlines())][2:]
