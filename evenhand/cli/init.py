@@ -58,12 +58,13 @@ def main(argv: Sequence[str]) -> None:
     files: list[Path] = [] if text else sorted(STARTER.iterdir())
     files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
     target = folder.resolve()
+    new = target.with_name(f".{target.name}.partial")
     try:
         if target == Path.cwd():  # a shell that stands in the folder would not follow its replacement
             raise ConfigError(f"{folder}: is the folder you stand in; name another, which is new or empty")
         if target.exists() and any(target.iterdir()):
             raise ConfigError(f"{folder}: is there already, with files in it; name a new folder")
-        shutil.rmtree(new := target.with_name(f".{target.name}.partial"), ignore_errors=True)  # a killed run's
+        shutil.rmtree(new, ignore_errors=True)  # a killed command's
         new.mkdir(parents=True)
         for file in files:
             (shutil.copytree if file.is_dir() else shutil.copyfile)(file, new / file.name)
@@ -75,6 +76,8 @@ def main(argv: Sequence[str]) -> None:
         new.rename(target)  # all of it or nothing
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
     head = [f"{line[2:]}\n" for line in takewhile(lambda line: line.startswith("#"), text.splitlines())][2:]
     names = ", ".join(sorted(file.name for file in folder.iterdir()))
     say(f"{''.join(head)}{folder} now holds {names}. Next: cd {folder}; evenhand show {STUDY}")
