@@ -212,6 +212,13 @@ def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_star
     assert "evenhand merge printed no directory, where its result would lie" in done.stderr
 
 
+@pytest.mark.parametrize("words", ["merge @", "sample a model.name=@", "train a model.name=@", "score a b=@"])
+def test_a_job_whose_note_is_missing_does_nothing(cluster, words):
+    script, *arguments = f"{words}{cluster['RUN_ROOT']}/pipelines/absent".split()
+    done = run(f"{script}.sh", *arguments, env=cluster)
+    assert (done.returncode, "pipelines/absent" in done.stderr, Path(cluster["CALLS"]).exists()) == (1, True, False)
+
+
 def test_training_on_two_nodes_is_launched_on_each_with_its_rank(cluster, tmp_path):
     options = "while [[ $1 == --* ]]; do shift; done"
     put_program(cluster, "srun", f'{options}\nfor SLURM_NODEID in 0 1; do export SLURM_NODEID; "$@"; done')
