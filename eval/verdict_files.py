@@ -220,7 +220,7 @@ class Texts:
             refuse(pd.Series(values, places, object, self.name), is_bad, "must be a text, found {}")
         if len(self.known) > BATCH_ROWS:
             self.known.clear()
-        for value in dict.fromkeys(value for value in values if value not in self.known):
+        for value in [value for value in dict.fromkeys(values) if value not in self.known]:
             try:
                 self.known[value] = self.meaning(value)
             except DataError as error:
