@@ -20,13 +20,13 @@ PRESETS = {
 }
 PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
 # A chat that goes on behind the reply, as a model writes it that does not stop.
-TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant|question)\W*:", re.IGNORECASE | re.MULTILINE)
+TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant)\W*:|(?<=\n)\n\W*question\W*:", re.IGNORECASE | re.MULTILINE)
 MARKUP = re.compile(
     r"[\U0001f300-\U0001faff]|</?(?:b|i|u|em|strong|code)>|[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_+(?!\w)"
 )
 # Lines that are no part of the answer: quotations, how sure the judge is, and what it does not tick.
 BESIDE = re.compile(
-    r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b|\W*[\[(] ?[\])]|.*[❌☐✗]\W*$", re.IGNORECASE
+    r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b|\W*[\[(] ?[\])]|\s*[☐⬜□]|.*[❌☐✗]\W*$", re.IGNORECASE
 )
 QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')  # no NFKC makes a 2 of a square
 QUOTATION = re.compile(r"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
@@ -42,7 +42,8 @@ def plain(text: str) -> str:
     )
     text = re.sub(r"\\(?:text|math)\w*\{([^{}]*)\}", r"\1", text)
     text = unicodedata.normalize("NFKC", text.translate(QUOTES).replace("\U0001f51f", "10"))
-    text = re.sub(r"(?<=[^|\n]) \| (?=\w+:)", "\n", text)  # "Answer: A | Confidence: 90 %"
+    text = re.sub(r"(?<=[^|\n]) \| (?=\w+:)|(?<=\w) +(?=[☐☑☒✅⬜□■] ?\w)", "\n", text)  # "Answer: A | Confidence: 90 %"
+    text = re.sub(r"(?m)^(\W*(?:\w{2,} )?\w{2,}) ?(?:→|[-=]+>) ?", r"\1: ", text)  # "Tone → A"
     lines = MARKUP.sub("", text).splitlines()
     said = [line for line in lines if not BESIDE.match(line)]
     return "\n".join(said if any(map(str.strip, said)) else lines).strip()
@@ -129,6 +130,7 @@ class Options:
         text = re.sub(rf"(?i)[\"'\[<]+ ?({exact}) ?[\"'\]>]+", r"\1", text)
         for pattern in self.mentions:
             text = pattern.sub(mark, text)
+        text = P["goes_on_with"].sub(r"\1", text)
         return QUOTATION.sub(' "" ', text).lower()
 
     def mentioned(self, mention: re.Match[str]) -> int | None:
@@ -143,7 +145,8 @@ class Options:
                 return rank
             spelt = str(rank + 1)
         spelt = str(NUMBERS.index(spelt) + 1) if spelt in NUMBERS and self.is_numbers else spelt
-        return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() == spelt), None)
+        spellings_of = (spelt, re.sub("[. ]", "", spelt))
+        return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() in spellings_of), None)
 
 
 @lru_cache(maxsize=256)
@@ -151,6 +154,8 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     """Finds each mention of a symbol in a plain text; the group that matches says how it is spelt."""
     options = Options(symbols)
     exact = [re.escape(plain(symbol)) for symbol in sorted(symbols, key=len, reverse=True)]
+    spaced = re.compile("[A-Z]{3,4}")  # N.T.A.
+    exact = [rf"(?:{form}|{' '.join(form)}|{'[.] ?'.join(form)}[.]?)" if spaced.fullmatch(form) else form for form in exact]
     any_case, numbers, last = "|".join(exact), "|".join(NUMBERS), symbols[-1]
     unit = ""
     if options.is_numbers:  # "8/10", "four out of five", "6 points", "9分"
@@ -172,14 +177,16 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     if options.is_short and not is_polar:
         what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b)|(?(the)(?=[,:;.()—–]|$)|(?!)))"
         ordinals = "|".join(ORDINALS[: len(symbols)])
+        if len(symbols) > 2:
+            ordinals = rf"(?!{P.text('former')}|{P.text('latter')})(?:{ordinals})"
         kinds.append(
             rf"(?i:(?<!\w)(?<!\ba )(?<!distant )(?:(?P<the>the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})"
         )
     if options.is_numbers:
         before = "|".join(
-            rf"(?<=(?<!\w){word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer")
+            rf"(?<=(?<!\w){word} )" for word in ("is", "a", "an", "it", "say", "with", "choose", "answer", "solid", "about")
         )
-        kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
+        kinds.append(rf"(?i:(?:^|(?<=[.:!?] )|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
     symbol = "|".join(form + (P.text("article") if form == "A" else "") for form in exact)
     if not options.is_short:  # "the correct answer" is no verdict
         symbol = rf"(?i:{any_case})" + (rf"(?! {P.text('verdict')})" if is_polar else "")

@@ -45,6 +45,8 @@ class Quotable:
             if (says := P["says"].search(sentence))
         ]
         names = {name for text in before for name in re.findall(r"\w{4,}", text)} - set(re.findall(r"\w+", COMMON))
+        said = [line for line in marked.splitlines() if not line.rstrip("\"' ").endswith("?")]
+        self.asserts = bool(self.words) and len(said) == 1 and P["doubts"].search(marked) is None  # and is about a claim
         self.speakers = re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)") if names else None
 
     def repeats(self, clause: str) -> bool:
@@ -62,6 +64,7 @@ class Prose:
         self.claims: list[Claim] = []
         self.n_opening, self.has_lines = 0, len(lines) > 1  # claims of the first sentence
         self.may_list = re.match(rf"\W*{M}\W? ?:", "".join(lines[:1])) is not None  # "A: short", and B is to come
+        self.begins = re.match(rf"\W*(?!\W*[\uf000-\uf8ff]){M}", "".join(lines[:1])) is not None
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         self.concludes = self.is_last = False
         for line, text in enumerate(lines):
@@ -118,6 +121,7 @@ class Prose:
         is_item = lead["mark"] == ")" and self.options.is_numbers and "(" not in lead[0] and is_list
         goes_on = says_true is not None or self.words["goes_on"].match(rest)
         is_subject = lead["mark"] == "," and self.options.is_short and not goes_on
+        is_subject |= lead["mark"] == "(" and mention >= chr(NOUN) and re.match(r"[^()]*\) \w", rest) is not None
         is_bad = (is_subject and not self.words["is"].search(lead[0])) or (
             not polar
             and place_of(mention) not in self.options.common
@@ -127,7 +131,7 @@ class Prose:
         is_told = self.read(rest, line, is_told)
         is_remark = (lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest)) or self.words["reason"].match(rest)
         self.add(line, [] if is_remark else re.findall(M, rest))
-        against = [mention] if is_item or is_bad else []
+        against = [mention] if is_item or (is_bad and not (is_subject and not re.search(M, rest))) else []
         if polar and says_true is not None:
             against.append(chr(FIRST + polar[not says_true]))
         self.add(line, against, is_contrast=True)
@@ -136,7 +140,9 @@ class Prose:
     def claimed(self, clause: str) -> tuple[list[str], int | None]:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
         words, polar = self.words, self.options.polar
-        truth = words["is_true"].fullmatch(clause)
+        truth = words["is_true"].fullmatch(clause) or (
+            self.quotable.asserts and self.tells(clause) and words["is_right"].fullmatch(clause)
+        )
         if truth and not truth["claim"]:  # "Right: it is in Rome" agrees with nobody
             is_bare = not truth["not"] and (truth["tail"] or truth["m"])
             truth = None if is_bare or (truth["m"] and self.options.is_short) else truth
@@ -186,6 +192,6 @@ class Prose:
         """Whether a clause is what somebody else says."""
         if self.words["own"].match(clause) and not self.words["reported"].search(clause):
             return False
-        clause = re.sub(r"\([^()]*\)", "", clause)
+        clause = re.sub(r"\([^()]*\)|\w+'s (?:question|request|query|prompt|needs?|instructions?|task|problem)\b", "", clause)
         is_named = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
         return is_named or any(self.words[name].search(clause) for name in ("speaker", "reported"))

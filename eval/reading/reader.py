@@ -23,6 +23,7 @@ SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
 UNFINISHED = re.compile(r"\{\s*[\"']|\A[`json\s]*\{")  # of JSON, in which the verdict may be still to come
 FINAL_WORDS = re.compile(P.filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
 
+TRUE_KEYS = ("correct", "true", "accurate", "is_accurate", "valid", "is_valid")  # of yes and no
 TRUTH = options_of(("correct", "incorrect"), ())
 
 
@@ -55,7 +56,7 @@ def read(
         return Reading(None, CUT)
     if text in options.symbols:
         return Reading(options.symbols.index(text), WHOLE)
-    values, prose = values_of(text, is_key)
+    values, prose = values_of(text, lambda key: is_key(key) or (options.polar is not None and key.lower() in TRUE_KEYS))
     if values:
         behind = text.rpartition("}")[2] if "}" in text else ""
         said = written(behind, options, pattern, quotable, is_cut, words).place
@@ -72,7 +73,9 @@ def read(
         return one_of([*places, said], JSON)
     if is_cut and UNFINISHED.search(prose):
         return Reading(None, CUT)
-    return written(prose, options, pattern, quotable, is_cut, words)
+    reading = written(prose, options, pattern, quotable, is_cut, words)
+    keyed = options.marked(re.sub("[\"']", "", text)) if reading.state == NONE and prose != text else ""
+    return (tabled(keyed, words) if not re.search(r"\w", words["row"].sub("", keyed)) else None) or reading
 
 
 def written(
@@ -154,7 +157,8 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
     ]
     chosen, behind = claims[firm[-1]], claims[firm[-1] :]
     against = {claims[n].place for n in firm[-1 if chosen.is_conclusion and level <= STATED else 0 :]}
-    against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
+    is_open = level < STATED and not (prose.begins and claims[0].level == ALONE)  # "A", and reasons, which may name B
+    against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or is_open}
     if against != {chosen.place}:
         return Reading(None, TWO)
     if level == SHOWN:
@@ -169,7 +173,7 @@ def only_named(claims: list[Claim], options: Options, is_cut: bool) -> Reading:
     Words of any sentence ("yes", an option's text) say something in a conclusion alone.
     """
     last = claims[-1]
-    is_distinct = last.place not in options.common and (options.polar is not None or not options.forms)
+    is_distinct = last.place not in options.common and (options.polar is not None or not options.texts)
     is_only = len({claim.place for claim in claims}) == 1 or last.is_contrast
     if is_cut or last.level is None or not (last.is_conclusion or (is_only and is_distinct)):
         return Reading(None, CUT if is_cut else TWO)
@@ -189,6 +193,10 @@ def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
     ]
     labels = [claim for claim in claims if claim.level == LABEL]
     listed = {claim.line for claim in labels} if len({claim.place for claim in labels}) > 1 else set[int]()
+    by_line = {claim.line: claim.place for claim in claims if claim.level in (LABEL, ALONE) and claim.line < last}
+    for first in by_line:  # the prompt's list of all options
+        lines = range(first, first + len(prose.options.symbols))
+        listed |= set(lines) if [by_line.get(line) for line in lines] == list(range(len(lines))) else set()
     headings = {claim.place for claim in claims if claim.level == ALONE and claim.is_noun}
 
     def counts(claim: Claim) -> bool:
