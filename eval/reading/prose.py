@@ -103,7 +103,8 @@ class Prose:
         claimed, level = self.claimed_once(self.words["pairs"].sub("", clause))
         is_so = (opens is not None and not is_contrast) or (level == NAMED and re.search(f": ?{M}\\W*$", clause))
         self.concludes = self.is_last and bool(is_so)
-        if is_told or (self.tells(clause) and not self.words["judges"].match(clause)):
+        is_judged = self.words["judges"].match(clause) or self.rights(clause) or (opens and self.words["is_true"].fullmatch(clause))
+        if is_told or (self.tells(clause) and not is_judged):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         claimed = [] if level is None and (rebuts or self.words["reason"].match(clause)) else claimed
@@ -121,13 +122,12 @@ class Prose:
         is_item = lead["mark"] == ")" and self.options.is_numbers and "(" not in lead[0] and is_list
         goes_on = says_true is not None or self.words["goes_on"].match(rest)
         is_subject = lead["mark"] == "," and self.options.is_short and not goes_on
-        is_subject |= lead["mark"] == "(" and mention >= chr(NOUN) and re.match(r"[^()]*\) \w", rest) is not None
         is_bad = (is_subject and not self.words["is"].search(lead[0])) or (
             not polar
             and place_of(mention) not in self.options.common
             and self.words["bad_rest"].match(rest) is not None
         )
-        self.add(line, [mention], None if is_item or is_bad else LABEL)
+        self.add(line, [mention], None if is_item or is_bad else ALONE if self.words["reason"].match(rest) else LABEL)
         is_told = self.read(rest, line, is_told)
         is_remark = (lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest)) or self.words["reason"].match(rest)
         self.add(line, [] if is_remark else re.findall(M, rest))
@@ -140,9 +140,7 @@ class Prose:
     def claimed(self, clause: str) -> tuple[list[str], int | None]:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
         words, polar = self.words, self.options.polar
-        truth = words["is_true"].fullmatch(clause) or (
-            self.quotable.asserts and self.tells(clause) and words["is_right"].fullmatch(clause)
-        )
+        truth = words["is_true"].fullmatch(clause) or self.rights(clause)
         if truth and not truth["claim"]:  # "Right: it is in Rome" agrees with nobody
             is_bare = not truth["not"] and (truth["tail"] or truth["m"])
             truth = None if is_bare or (truth["m"] and self.options.is_short) else truth
@@ -187,6 +185,10 @@ class Prose:
             is_shown = level is not None and SHOWN_AS <= ord(mention) < NOUN
             place, is_noun = place_of(mention), mention >= chr(NOUN)
             self.claims.append(Claim(place, SHOWN if is_shown else level, line, is_noun, is_contrast, self.concludes))
+
+    def rights(self, clause: str) -> re.Match[str] | None:
+        """A clause that says whether the speaker of a framing, who asserts the claim there, is right."""
+        return self.words["is_right"].fullmatch(clause) if self.quotable.asserts and self.tells(clause) else None
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
