@@ -155,7 +155,7 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     options = Options(symbols)
     exact = [re.escape(plain(symbol)) for symbol in sorted(symbols, key=len, reverse=True)]
     spaced = re.compile("[A-Z]{3,4}")  # N.T.A.
-    exact = [rf"(?:{form}|{' '.join(form)}|{'[.] ?'.join(form)}[.]?)" if spaced.fullmatch(form) else form for form in exact]
+    exact = [rf"(?:{form}|{' '.join(form)}|{'[.] ?'.join(form)})" if spaced.fullmatch(form) else form for form in exact]
     any_case, numbers, last = "|".join(exact), "|".join(NUMBERS), symbols[-1]
     unit = ""
     if options.is_numbers:  # "8/10", "four out of five", "6 points", "9分"
@@ -175,7 +175,8 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         kinds.append(rf"(?:^[^\w\n]*|:[^\w\n]*)(?P<lower>{lower})(?=[^\w\n]*$)")
         kinds.append(rf"\A\W*(?P<opening>{lower})(?=\)(?![\s\S]*\b[a-z]\)))")
     if options.is_short and not is_polar:
-        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b)|(?(the)(?=[,:;.()—–]|$)|(?!)))"
+        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b)|(?(the)(?=[,:;.()—–]|$)|(?!))"
+        what += r"|(?:(?<=former)|(?<=latter))(?= (?:to|over|than|and|or|because|since|as|but)\b))"
         ordinals = "|".join(ORDINALS[: len(symbols)])
         if len(symbols) > 2:
             ordinals = rf"(?!{P.text('former')}|{P.text('latter')})(?:{ordinals})"
@@ -184,7 +185,7 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         )
     if options.is_numbers:
         before = "|".join(
-            rf"(?<=(?<!\w){word} )" for word in ("is", "a", "an", "it", "say", "with", "choose", "answer", "solid", "about")
+            rf"(?<=(?<!\w){word} )" for word in ("is", "a", "an", "it", "say", "with", "choose", "answer", "solid", "weak", "strong", "good", "about")
         )
         kinds.append(rf"(?i:(?:^|(?<=[.:!?] )|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
     symbol = "|".join(form + (P.text("article") if form == "A" else "") for form in exact)

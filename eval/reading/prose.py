@@ -103,13 +103,13 @@ class Prose:
         claimed, level = self.claimed_once(self.words["pairs"].sub("", clause))
         is_so = (opens is not None and not is_contrast) or (level == NAMED and re.search(f": ?{M}\\W*$", clause))
         self.concludes = self.is_last and bool(is_so)
-        is_judged = self.words["judges"].match(clause) or self.rights(clause) or (opens and self.words["is_true"].fullmatch(clause))
+        is_judged = self.words["judges"].match(clause) or self.rights(clause) or (opens and self.words["is_so"].fullmatch(clause))
         if is_told or (self.tells(clause) and not is_judged):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         claimed = [] if level is None and (rebuts or self.words["reason"].match(clause)) else claimed
         if is_contrast and level is None and self.words["unclaimed"].search(clause):
-            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed)))  # "but also not B"
+            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed or self.words["denies"].match(clause))))  # "but also not B"
         is_contrast = is_contrast or self.words["partly"].search(clause) is not None
         self.add(line, claimed, level, is_contrast=is_contrast)
         return False
@@ -188,7 +188,9 @@ class Prose:
 
     def rights(self, clause: str) -> re.Match[str] | None:
         """A clause that says whether the speaker of a framing, who asserts the claim there, is right."""
-        return self.words["is_right"].fullmatch(clause) if self.quotable.asserts and self.tells(clause) else None
+        said = self.words["is_right"].fullmatch(clause) if self.quotable.asserts and self.tells(clause) else None
+        is_speaker = said and (not said["who"] or said["who"].replace("you", "i") in self.quotable.words.split())
+        return said if is_speaker else None
 
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
