@@ -19,11 +19,7 @@ from eval.reading.vocabulary import M, P, Vocabulary, place_of
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
 LONGEST = 5_000  # characters of prose; of more, its two ends
-SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
-UNFINISHED = re.compile(r"\{\s*[\"']|\A[`json\s]*\{")  # of JSON, in which the verdict may be still to come
-FINAL_WORDS = re.compile(P.filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
 
-TRUE_KEYS = ("correct", "true", "accurate", "is_accurate", "valid", "is_valid")  # of yes and no
 TRUTH = options_of(("correct", "incorrect"), ())
 
 
@@ -56,7 +52,9 @@ def read(
         return Reading(None, CUT)
     if text in options.symbols:
         return Reading(options.symbols.index(text), WHOLE)
-    values, prose = values_of(text, lambda key: is_key(key) or (options.polar is not None and key.lower() in TRUE_KEYS))
+    values, prose = values_of(
+        text, lambda key: is_key(key) or bool(options.polar and P["truth"].fullmatch(key.lower()))
+    )
     if values:
         behind = text.rpartition("}")[2] if "}" in text else ""
         said = written(behind, options, pattern, quotable, is_cut, words).place
@@ -71,7 +69,7 @@ def read(
                 truths = [written(value, TRUTH, quotable=quotable).place for value in others]
                 places |= {polar[truth] for truth in truths if truth is not None}
         return one_of([*places, said], JSON)
-    if is_cut and UNFINISHED.search(prose):
+    if is_cut and P["unfinished"].search(prose):
         return Reading(None, CUT)
     reading = written(prose, options, pattern, quotable, is_cut, words)
     keyed = options.marked(re.sub("[\"']", "", text)) if reading.state == NONE and prose != text else ""
@@ -93,7 +91,7 @@ def written(
     marked = P["heading"].sub(r"\g<verdict>: ", marked)
     last_line = marked.rpartition("\n")[2]
     if is_cut and not (len(last_line) <= LONGEST_CLAUSE and P["alone"].fullmatch(last_line)):
-        end = max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)
+        end = max((end.end() for end in P["sentence_end"].finditer(marked)), default=0)
         marked = marked[:end]
     lines = [line for line in marked.splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
     if not lines:
@@ -122,7 +120,9 @@ def quotable_of(symbols: tuple[str, ...], text: str) -> Quotable:
 def valid_pattern(pattern: str) -> re.Pattern[str]:
     """The pattern of a preset's name, or of a regular expression. Raises ValueError saying what is wrong with it."""
     try:
-        expression = FINAL_WORDS if pattern == "final" else re.compile(PRESETS.get(pattern, pattern), re.IGNORECASE)
+        expression = (
+            P["final_words"] if pattern == "final" else re.compile(PRESETS.get(pattern, pattern), re.IGNORECASE)
+        )
     except re.error as error:
         names = ", ".join([*PRESETS, "final"])
         raise ValueError(f"'{pattern}' is no regular expression ({error}); write one, or a name: {names}") from None

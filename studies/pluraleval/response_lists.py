@@ -52,7 +52,11 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     if is_cut and responses and is_unfinished(responses[-1], text):
         del responses[-1]
     n_asked = len(responses) if all(response.endswith("?") for response in responses) else 0
-    if 0 < n_asked < 3 or (n_asked and PATTERNS["asks"].match(text)) or (len(responses) < N_RESPONSES and PATTERNS["refusal"].match(text)):
+    if (
+        0 < n_asked < 3
+        or (n_asked and PATTERNS["asks"].match(text))
+        or (len(responses) < N_RESPONSES and PATTERNS["refusal"].match(text))
+    ):
         return Read([], NONE)
     if len(responses) >= N_RESPONSES:
         return Read(responses[:N_RESPONSES], OK if len(responses) == N_RESPONSES else MORE)
