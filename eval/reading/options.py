@@ -129,8 +129,8 @@ class Options:
                 return rank
             spelt = str(rank + 1)
         spelt = str(NUMBERS.index(spelt) + 1) if spelt in NUMBERS and self.is_numbers else spelt
-        spellings_of = (spelt, re.sub("[. ]", "", spelt))
-        return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() in spellings_of), None)
+        spelt_as = {spelt, re.sub("[. ]", "", spelt)}
+        return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() in spelt_as), None)
 
 
 @lru_cache(maxsize=256)

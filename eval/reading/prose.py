@@ -46,9 +46,7 @@ class Quotable:
         ]
         names = {name for text in before for name in re.findall(r"\w{4,}", text)} - set(re.findall(r"\w+", COMMON))
         said = [line for line in marked.splitlines() if not line.rstrip("\"' ").endswith("?")]
-        self.asserts = (
-            bool(self.words) and len(said) == 1 and P["doubts"].search(marked) is None
-        )  # and is about a claim
+        self.asserts = len(said) == 1 and not P["doubts"].search(marked)  # that the claim is so
         self.speakers = re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)") if names else None
 
     def repeats(self, clause: str) -> bool:
@@ -105,19 +103,14 @@ class Prose:
         claimed, level = self.claimed_once(self.words["pairs"].sub("", clause))
         is_so = (opens is not None and not is_contrast) or (level == NAMED and re.search(f": ?{M}\\W*$", clause))
         self.concludes = self.is_last and bool(is_so)
-        is_judged = (
-            self.words["judges"].match(clause)
-            or self.rights(clause)
-            or (opens and self.words["is_so"].fullmatch(clause))
-        )
+        is_judged = self.rights(clause) or self.words["is_so" if opens else "judges"].match(clause)
         if is_told or (self.tells(clause) and not is_judged):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         claimed = [] if level is None and (rebuts or self.words["reason"].match(clause)) else claimed
         if is_contrast and level is None and self.words["unclaimed"].search(clause):
-            self.claims.append(
-                Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed or self.words["denies"].match(clause)))
-            )  # "but also not B"
+            is_denial = bool(claimed or self.words["denies"].match(clause))  # "but also not B", "but it is not"
+            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=is_denial))
         is_contrast = is_contrast or self.words["partly"].search(clause) is not None
         self.add(line, claimed, level, is_contrast=is_contrast)
         return False
@@ -204,8 +197,6 @@ class Prose:
         """Whether a clause is what somebody else says."""
         if self.words["own"].match(clause) and not self.words["reported"].search(clause):
             return False
-        clause = re.sub(
-            r"\([^()]*\)|\w+'s (?:question|request|query|prompt|needs?|instructions?|task|problem)\b", "", clause
-        )
+        clause = self.words["aside"].sub("", clause)
         is_named = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
         return is_named or any(self.words[name].search(clause) for name in ("speaker", "reported"))

@@ -52,9 +52,7 @@ def read(
         return Reading(None, CUT)
     if text in options.symbols:
         return Reading(options.symbols.index(text), WHOLE)
-    values, prose = values_of(
-        text, lambda key: is_key(key) or bool(options.polar and P["truth"].fullmatch(key.lower()))
-    )
+    values, prose = values_of(text, lambda key: is_key(key, "true_key" if options.polar else "key"))
     if values:
         behind = text.rpartition("}")[2] if "}" in text else ""
         said = written(behind, options, pattern, quotable, is_cut, words).place
@@ -120,9 +118,8 @@ def quotable_of(symbols: tuple[str, ...], text: str) -> Quotable:
 def valid_pattern(pattern: str) -> re.Pattern[str]:
     """The pattern of a preset's name, or of a regular expression. Raises ValueError saying what is wrong with it."""
     try:
-        expression = (
-            P["final_words"] if pattern == "final" else re.compile(PRESETS.get(pattern, pattern), re.IGNORECASE)
-        )
+        own = P.text("final_words") if pattern == "final" else PRESETS.get(pattern, pattern)
+        expression = re.compile(own, re.IGNORECASE)
     except re.error as error:
         names = ", ".join([*PRESETS, "final"])
         raise ValueError(f"'{pattern}' is no regular expression ({error}); write one, or a name: {names}") from None
@@ -131,9 +128,9 @@ def valid_pattern(pattern: str) -> re.Pattern[str]:
     return expression
 
 
-def is_key(key: str) -> bool:
+def is_key(key: str, pattern: str = "key") -> bool:
     """Whether a key of JSON is that of a verdict: chosen_answer, finalVerdict, score."""
-    return P["key"].fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]", " ", key).lower()) is not None
+    return P[pattern].fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]", " ", key).lower()) is not None
 
 
 def one_of(places: Sequence[int | None], state: str) -> Reading:

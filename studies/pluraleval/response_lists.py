@@ -49,25 +49,17 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     text = text if "\n" in text else text.replace("\\n", "\n")
     is_cut = reply.finish_reason == "length"
     responses = [item for item in listed(text) if not PATTERNS["placeholder"].fullmatch(item)]
-    if is_cut and responses and is_unfinished(responses[-1], text):
-        del responses[-1]
-    n_asked = len(responses) if all(response.endswith("?") for response in responses) else 0
-    if (
-        0 < n_asked < 3
-        or (n_asked and PATTERNS["asks"].match(text))
-        or (len(responses) < N_RESPONSES and PATTERNS["refusal"].match(text))
-    ):
+    if is_cut and responses and text.endswith(responses[-1][-9:]) and not PATTERNS["sentence"].search(responses[-1]):
+        del responses[-1]  # not even one sentence
+    is_asking = len(responses) < 3 or PATTERNS["asks"].match(text)
+    asks = responses and is_asking and all(response.endswith("?") for response in responses)
+    if asks or (len(responses) < N_RESPONSES and PATTERNS["refusal"].match(text)):
         return Read([], NONE)
     if len(responses) >= N_RESPONSES:
         return Read(responses[:N_RESPONSES], OK if len(responses) == N_RESPONSES else MORE)
     if is_cut and text:
         return Read(responses, CUT)
     return Read(responses, FEWER if responses else UNNUMBERED if len(text.splitlines()) > 1 else NONE)
-
-
-def is_unfinished(response: str, text: str) -> bool:
-    """Whether a cut reply ends within a response's first sentence."""
-    return text.endswith(response[-10:]) and not re.search(r"[.!?…。！？][\"'”’)*_]*(?:\s|\Z)", response)
 
 
 @lru_cache(maxsize=4096)  # every arm's scores read its base's replies again
