@@ -111,7 +111,8 @@ class Options:
             text = P["item"].sub("1) " if len(items) == 1 else "", text)
         text = P["said"].sub("", text)
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
-        text = re.sub(rf"(?i)[\"'\[<]+ ?({exact}) ?[\"'\]>]+", r"\1", text)
+        copied = r"(?:[.:)] [^\"'\n]{1,60})?" if self.texts else ""  # "2. No"
+        text = re.sub(rf"(?i)[\"'\[<]+ ?({exact}){copied} ?[\"'\]>]+", r"\1", text)
         for pattern in self.mentions:
             text = pattern.sub(mark, text)
         text = P["goes_on_with"].sub(r"\1", text)
