@@ -10,14 +10,9 @@ from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, P
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
 ORDINALS = [P.text("first"), P.text("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
-# What judges are told to write, by the name under which a study asks for it.
-PRESETS = {
-    "[[A]]": r"\[\[(.{1,40}?)\]\]",
-    "[RESULT] 4": r"\[RESULT\][:\s(]*([^\s()]{1,40})",
-    "\\boxed{B}": r"\\boxed\{+(?:\\text\{)?([^{}]{1,40})\}",
-    "<answer>B</answer>": r"<(?:final_)?(?:answer|verdict|choice|score|rating)>\s*([^<>]{1,40}?)\s*</",
-    "<<<B>>>": r"<<<([^<>]{1,40})>>>",
-}
+PRESETS: dict[str, str] = P.SPEC[
+    "presets"
+]  # what judges are told to write, by the name under which a study asks for it
 PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
 QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')  # no NFKC makes a 2 of a square
 LETTERS = "0-9A-Za-z_\u00c0-\u04ff"  # of scripts that set blanks between words

@@ -191,9 +191,8 @@ def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
     labels = [claim for claim in claims if claim.level == LABEL]
     listed = {claim.line for claim in labels} if len({claim.place for claim in labels}) > 1 else set[int]()
     by_line = {claim.line: claim.place for claim in claims if claim.level in (LABEL, ALONE) and claim.line < last}
-    for first in by_line:  # the prompt's list of all options
-        lines = range(first, first + len(prose.options.symbols))
-        listed |= set(lines) if [by_line.get(line) for line in lines] == list(range(len(lines))) else set()
+    if sorted(by_line.values()) == [*range(len(prose.options.symbols))]:  # the prompt's list of all options
+        listed |= set(by_line)
     headings = {claim.place for claim in claims if claim.level == ALONE and claim.is_noun}
 
     def counts(claim: Claim) -> bool:
