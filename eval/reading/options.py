@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, P
+from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, M, P
 
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
 ORDINALS = [P.text("first"), P.text("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
@@ -110,6 +110,9 @@ class Options:
         text = re.sub(rf"(?i)[\"'\[<]+ ?({exact}){copied} ?[\"'\]>]+", r"\1", text)
         for pattern in self.mentions:
             text = pattern.sub(mark, text)
+        for place, symbol in enumerate(self.symbols):  # "The author did nothing wrong", where no option is named
+            if (name := f"like {symbol.casefold()}") in P.words and not re.search(M, text):
+                text = re.sub(f"(?i:{P.text(name)})", chr(FIRST + place), text)
         text = P["goes_on_with"].sub(r"\1", text)
         return P["quotation"].sub(' "" ', text).lower()
 
