@@ -104,7 +104,7 @@ class Options:
         text = plain(PRESET.sub(shown, text))
         if self.is_numbers and (items := P["item"].findall(text)) and items[0] == "1":
             text = P["item"].sub("1) " if len(items) == 1 else "", text)
-        text = P["said"].sub("", text)
+        text = P["acronym"].sub(lambda letters: re.sub(r"\W", "", letters[0]), P["said"].sub("", text))
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
         copied = r"(?:[.:)] [^\"'\n]{1,60})?" if self.texts else ""  # "2. No"
         text = re.sub(rf"(?i)[\"'\[<]+ ?({exact}){copied} ?[\"'\]>]+", r"\1", text)
@@ -128,8 +128,7 @@ class Options:
                 return rank
             spelt = str(rank + 1)
         spelt = str(NUMBERS.index(spelt) + 1) if spelt in NUMBERS and self.is_numbers else spelt
-        spelt_as = {spelt, re.sub("[. ]", "", spelt)}
-        return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() in spelt_as), None)
+        return next((i for i, symbol in enumerate(self.symbols) if plain(symbol).casefold() == spelt), None)
 
 
 @lru_cache(maxsize=256)
@@ -137,8 +136,6 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
     """Finds each mention of a symbol in a plain text; the group that matches says how it is spelt."""
     options = Options(symbols)
     exact = [re.escape(plain(symbol)) for symbol in sorted(symbols, key=len, reverse=True)]
-    spaced = re.compile("[A-Z]{3,4}")  # N.T.A.
-    exact = [rf"(?:{form}|{' '.join(form)}|{'[.] ?'.join(form)})" if spaced.fullmatch(form) else form for form in exact]
     any_case, numbers, last = "|".join(exact), "|".join(NUMBERS), symbols[-1]
     unit = ""
     if options.is_numbers:  # "8/10", "four out of five", "6 points", "9分"

@@ -17,7 +17,6 @@ from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, M, P, Vocabulary, pla
 LEVELS = ("named", "label", "alone", "stated", "asked", "final", "shown")
 NAMED, LABEL, ALONE, STATED, ASKED, FINAL, SHOWN = range(7)
 LONGEST_CLAUSE = 300  # characters; a longer one claims nothing
-SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=。)")
 # Words that do not tell who speaks in a framing.
 COMMON = " ".join(P.words[name] for name in ("verdict", "noun", "claim", "filler", "i"))
 
@@ -41,12 +40,11 @@ class Quotable:
         before = [
             sentence[: says.start()]
             for line in marked.splitlines()
-            for sentence in SENTENCE.split(line)
+            for sentence in P["sentence"].split(line)
             if (says := P["says"].search(sentence))
         ]
         names = {name for text in before for name in re.findall(r"\w{4,}", text)} - set(re.findall(r"\w+", COMMON))
-        said = [line for line in marked.splitlines() if not line.rstrip("\"' ").endswith("?")]
-        self.asserts = len(said) == 1 and not P["doubts"].search(marked)  # that the claim is so
+        self.asserts = len(P["told"].findall(marked)) == 1 and not P["doubts"].search(marked)  # that the claim is so
         self.speakers = re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)") if names else None
 
     def repeats(self, clause: str) -> bool:
@@ -69,7 +67,7 @@ class Prose:
         self.concludes = self.is_last = False
         for line, text in enumerate(lines):
             is_last_line = line == len(lines) - 1
-            sentences = [*filter(None, SENTENCE.split(text))]
+            sentences = [*filter(None, P["sentence"].split(text))]
             for sentence in sentences:
                 self.is_last = is_last_line and sentence is sentences[-1]
                 is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
@@ -108,9 +106,11 @@ class Prose:
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         claimed = [] if level is None and (rebuts or self.words["reason"].match(clause)) else claimed
-        if is_contrast and level is None and self.words["unclaimed"].search(clause):
-            is_denial = bool(claimed or self.words["denies"].match(clause))  # "but also not B", "but it is not"
-            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=is_denial))
+        is_denial = (is_contrast or (self.options.polar and begins_line)) and self.words["denies"].match(
+            clause
+        )  # "But it is not."
+        if is_denial or (is_contrast and level is None and self.words["unclaimed"].search(clause)):  # "but also not B"
+            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed or is_denial)))
         is_contrast = is_contrast or self.words["partly"].search(clause) is not None
         self.add(line, claimed, level, is_contrast=is_contrast)
         return False
@@ -128,7 +128,8 @@ class Prose:
             and place_of(mention) not in self.options.common
             and self.words["bad_rest"].match(rest) is not None
         )
-        self.add(line, [mention], None if is_item or is_bad else ALONE if self.words["reason"].match(rest) else LABEL)
+        is_reasoned = lead["mark"] != ":" and self.words["reason"].match(rest)
+        self.add(line, [mention], None if is_item or is_bad else ALONE if is_reasoned else LABEL)
         is_told = self.read(rest, line, is_told)
         is_remark = (lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest)) or self.words["reason"].match(rest)
         self.add(line, [] if is_remark else re.findall(M, rest))

@@ -42,8 +42,9 @@ Start = tuple[int, int]  # where an item begins: line and column
 def responses_in(reply: Completion) -> Read[list[str]]:
     """At most N_RESPONSES, none empty.
 
-    Its state is OK for exactly ten; else FEWER, MORE, CUT (fewer, since the reply was cut), UNNUMBERED (several lines
-    that nothing marks as responses: none is read), or NONE: one paragraph, questions, thinking without an end.
+    Its state is OK for exactly ten; else FEWER, MORE, CUT (fewer, since the reply was cut; a response that was cut in
+    its first sentence does not count), UNNUMBERED (several lines that nothing marks as responses: none is read), or
+    NONE: one paragraph, questions, thinking without an end.
     """
     text = own_words(reply).strip()
     text = text if "\n" in text else text.replace("\\n", "\n")
