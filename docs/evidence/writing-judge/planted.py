@@ -93,4 +93,4 @@ def main(n_steps: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else 1500)
+    main(int(sys.argv[1]) if sys.argv[1:] else 300)
