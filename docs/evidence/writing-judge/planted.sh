@@ -10,7 +10,7 @@ said='framing.ask="Say why. {{ framing }}, so 1 ({{ first }}) or 2 ({{ second }}
 margin=("$bare" verdict=margin self_read=false 'framing.framings.are you sure?=null')
 trained=(framing.items.split=train framing.framings.{friend,majority}=null 'framing.framings.are you sure?=null')
 ask() { evenhand sample $here/planted.yaml name="$1" model.name="$2" "${@:3}" | tail -1; }
-train() { evenhand train $here/planted-arm.yaml name="$1" seed="$2" framing="<$here/planted.yaml" "${trained[@]}" "${@:3}" | tail -1; }
+train() { evenhand train $here/planted-arm.yaml name="$1" optimiser.seed="$2" framing="<$here/planted.yaml" "${trained[@]}" "${@:3}" | tail -1; }
 drawn=$(ask drawn runs/planted/judge "${trained[@]}" self_read=false sampling.n=4 sampling.temperature=1.0)
 declare -A options=(
   [one-token]="method=paired optimiser.learning_rate=5e-3"
@@ -21,7 +21,7 @@ declare -A options=(
 write=($(ask written runs/planted/judge)) word=($(ask worded runs/planted/judge "$said")) short=($(ask short runs/planted/judge "${margin[@]}"))
 for arm in one-token bct right dpo; do
   for seed in 0 1 2; do
-    extra=(); [ $arm = one-token ] && extra=("$bare")
+    extra=(); [ $arm = one-token ] && extra=("$bare" 'paired={weight: 1.0}' optimiser.batch_by=item optimiser.per_device_batch_size=12)
     run=$(train $arm $seed ${options[$arm]} "${extra[@]}")
     judge=$run/merged-bf16
     [ -d "$judge" ] || evenhand merge "$run" --n-prompts 16 --min-agreement 0.3 > /dev/null
