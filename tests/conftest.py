@@ -145,7 +145,7 @@ def pytest_report_header(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """The second process goes through folders backwards: of a new environment each compiles one half of what is imported."""
+    """The second process goes through folders backwards: in a new environment each compiles half of the libraries."""
     report = yield
     if os.environ.get("PYTEST_XDIST_WORKER") == "gw1" and isinstance(collector, pytest.Session | pytest.Dir):
         report.result.reverse()
