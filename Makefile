@@ -58,8 +58,8 @@ test-slurm: venv-dev ## the job scripts on a real Slurm cluster of several nodes
 test-harnesses: $(HARNESSES)/.ready ## tasks that lm-eval and inspect_ai run on the embedded model, and their logs, in an environment of their own
 	HF_HUB_OFFLINE=1 CUDA_VISIBLE_DEVICES= $(HARNESSES)/bin/python -m pytest -m harnesses tests/eval/test_real_harnesses.py $(ARGS)
 
-faults: venv-dev ## KILLS=200 kills over six commands and EACH=20 of every other fault: nothing lost, doubled or wrong
-	KILLS=$$(( ($${KILLS:-200} + 5) / 6 )) EACH=$${EACH:-20} HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -v -m "" \
+faults: venv-dev ## KILLS=200 kills over nine commands and EACH=20 of every other fault: nothing lost, doubled or wrong
+	KILLS=$$(( ($${KILLS:-200} + 8) / 9 )) EACH=$${EACH:-20} HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -v -m "" \
 	  --durations=0 tests/campaigns tests/inference/test_growing_faults.py $(ARGS)
 
 lint: venv-dev ## ruff (rules and format), mypy --strict, shellcheck, known vulnerabilities of the locked packages

@@ -3,10 +3,11 @@
 Steps of 16 prompts, dialogues of about 200 tokens. All train on the same 16 examples, a microbatch at a time, in turn
 with each other, each in a process of its own. A step is the median microbatch times their number, and the optimiser's
 part. A worker prints READY, then for each line that it reads "TOOK seconds ...", and "PEAK GiB" when its input ends.
+What `evenhand doctor` foresees of the memory stands beside it.
 
 `make bench ARGS=training` takes the embedded model and the paper's 4 x 4 (DialDefer, Tables 35 and 37);
 `python -m bench.training FOLDER 16` another checkpoint, and microbatches of 16; `python -m bench.training replies`
-whole replies of a made judge, of about 60 tokens, as targets.
+whole replies of a made judge, of some 60 tokens, as targets.
 """
 
 import json
@@ -29,6 +30,9 @@ from transformers import TrainerCallback
 from bench.stock_trl import train_with_trl
 from evenhand import machine
 from evenhand.checkpoints import load_tokenizer, resolve
+from evenhand.cli.doctor import training as doctor
+from evenhand.cli.doctor.device import device_for
+from evenhand.cli.doctor.model import find_model
 from evenhand.records import Prompt
 from tests.made.places import ROOT
 from tests.made.scripted_engine import Answer
@@ -190,6 +194,14 @@ def work(tree: Tree, *, is_trl: bool) -> None:
     (train_with_trl if is_trl else train.train)(parse_training_config(tree, "bench"))
 
 
+def foreseen_gib(run: AnyRun) -> float:
+    """The memory that doctor expects a run to take."""
+    found, device = find_model(run.model), device_for(doctor.computing_dtype(run), None)
+    count = doctor.count_examples(run.load_units(), run, found.tokenizer, device)
+    assert found.size is not None
+    return sum(doctor.memory_parts(run, found.size, count, device).values())
+
+
 def main(model: str = "embedded", size: int = 4, replies: Tree | None = None) -> None:
     trees = {is_trl: {m: config(m, model, size, is_trl=is_trl) for m in ("sft", "dpo")} for is_trl in (True, False)}
     for tree in [tree for both in trees.values() for tree in both.values() if replies]:
@@ -215,12 +227,14 @@ def main(model: str = "embedded", size: int = 4, replies: Tree | None = None) ->
             print(
                 f"  {owner} {method.upper()}: {step(worker):.2f} s a step, {STEP * mean(lengths) / step(worker):.0f} "
                 f"tokens/s, peak {worker.peak:.2f} GiB"
+                + (f"; doctor: {foreseen_gib(runs[method]):.2f} GiB" if owner == "ours" else "")
             )
     for (what, goal), method in zip((REPLIES_GOALS if replies else GOALS).items(), runs, strict=True):
         each = [a / b for a, b in zip(of_trl[method].seconds[1:], ours[method].seconds[1:], strict=True)]
         times = f"{step(of_trl[method]) / step(ours[method]):.2f} ({min(each):.2f} to {max(each):.2f} in single rounds)"
         print(f"{what}, ours / TRL: {times}; goal {goal}")
-    print(f"DPO step / SFT step, ours: {step(ours['dpo']) / step(ours['sft']):.2f}; goal at most 1.15", flush=True)
+    if not replies:  # of which DPO reads two
+        print(f"DPO step / SFT step, ours: {step(ours['dpo']) / step(ours['sft']):.2f}; goal at most 1.15", flush=True)
 
 
 if __name__ == "__main__":

@@ -43,13 +43,18 @@ note_result() {
 }
 
 # A later job names what an earlier one made as @FILE, since a run's directory is known only once it is made:
-# `make_note` writes the file, `given` reads it.
-given() {
-  local word
+# `make_note` writes the file, `read_words` reads it. It sets the array `words`; a job whose note is missing ends.
+read_words() {
+  local word note
+  words=()
   for word in "$@"; do
     case $word in
-      @* | *=@*) printf '%s%s\n' "${word%%@*}" "$(cat "${word#*@}")" ;;
-      *) printf '%s\n' "$word" ;;
+      @* | *=@*)
+        note=${word#*@}
+        [ -s "$note" ] || { echo "$0: no note $note: the job that was to write it failed" >&2; exit 1; }
+        words+=("${word%%@*}$(cat "$note")")
+        ;;
+      *) words+=("$word") ;;
     esac
   done
 }

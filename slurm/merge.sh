@@ -3,6 +3,6 @@
 set -euo pipefail
 . slurm/job.sh
 
-mapfile -t words < <(given "$@")
+read_words "$@"
 # shellcheck disable=SC2086  # MERGE_OPTIONS holds several words
 make_note evenhand merge "${words[@]}" $MERGE_OPTIONS

@@ -18,7 +18,8 @@
 # exact, since such a checkpoint may no longer write names either.
 # Run it in the checkout on the login node, where `evenhand fetch` brings models and data to the cache (FETCH=0 leaves
 # that out) and `evenhand doctor` looks for what would stop the jobs (DOCTOR=0). DRY_RUN=1 prints the commands. Resources
-# and paths: slurm/settings.sh. After a failure, the same command again: what is complete is left as it is.
+# and paths: slurm/settings.sh. After a failure, the same command again: what is complete is left as it is. While its jobs
+# are queued or run, it submits nothing and ends with status 1.
 set -euo pipefail
 # shellcheck source=slurm/submit.sh
 . "$(dirname "$0")/submit.sh"
@@ -68,6 +69,18 @@ model=()
 if [ -n "${MODEL:-}" ]; then model=("model.name=$MODEL" model.revision=null); fi
 # Where jobs tell the next ones what they made.
 notes=$RUN_ROOT/pipelines/$(date +%Y%m%d-%H%M%S)-$$
+# The ids of the jobs that this command submitted last. All that decides what they compute makes its name.
+digest=$(printf '%s\0' "$PWD" "$@" "${BASE_TRAINING:-}" "${SEEDS:-1}" "${ARM_OPTIONS:-}" "${MODEL:-}" "$STUDIES" \
+  "$TRAIN_OPTIONS" "$MERGE_OPTIONS" | sha256sum)
+ids=$RUN_ROOT/pipelines/${digest::16}.jobs
+if [ "${DRY_RUN:-0}${HERE:-0}" = 00 ] && [ -f "$ids" ]; then
+  queue=$(squeue --noheader --user="$(id -un)" --format=%F)
+  if alive=$(grep -Fx -f "$ids" <<< "$queue"); then
+    echo "slurm/pipeline.sh: this pipeline lives already, and nothing is submitted: jobs" $(sort -u <<< "$alive") \
+      "are queued or running. Wait for them, or \`scancel\` them first" >&2
+    exit 1
+  fi
+fi
 
 # Every config with these words and those that the jobs will give it, into `named`.
 # shellcheck disable=SC2206  # TRAIN_OPTIONS and a study hold several words
@@ -186,3 +199,7 @@ for i in "${!samplings[@]}"; do
   if [ ${#samplings[@]} -gt 1 ]; then label=$(basename "${samplings[i]}" .yaml); fi
   AFTER=${sampled#:} LABEL=$label NOTE=$notes/scored${label:+-$label} submit score "${words[@]}"
 done
+if [ ${#SUBMITTED[@]} -gt 0 ]; then
+  mkdir -p "$RUN_ROOT/pipelines"
+  printf '%s\n' "${SUBMITTED[@]}" > "$ids"
+fi

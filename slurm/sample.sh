@@ -3,5 +3,5 @@
 set -euo pipefail
 . slurm/job.sh
 
-mapfile -t words < <(given "$@")
+read_words "$@"
 make_note evenhand sample "${words[@]}" run.root="$RUN_ROOT" --shard "${SLURM_ARRAY_TASK_ID:-0}/$SAMPLE_SHARDS"

@@ -6,7 +6,7 @@ set -euo pipefail
 . slurm/job.sh
 
 runs=() arms=() rows=() others=() fitted=""
-mapfile -t words < <(given "$@")
+read_words "$@"
 for ((i = 0; i < ${#words[@]}; i++)); do
   if [ "${words[i]}" = --with ]; then
     i=$((i + 1))

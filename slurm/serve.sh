@@ -10,7 +10,7 @@ if [ $# -lt 2 ]; then
   exit 2
 fi
 serving=$1
-mapfile -t words < <(given "${@:2}")
+read_words "${@:2}"
 for config in "$serving" "${words[0]}"; do
   [ -f "$config" ] || { echo "slurm/serve.sh: no file $config; paths start at the checkout" >&2; exit 2; }
 done

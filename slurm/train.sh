@@ -17,17 +17,17 @@ if [ -z "$TRAIN_LAUNCH" ]; then
   if [ "$processes" -gt 1 ]; then TRAIN_LAUNCH=configs/accelerate/ddp.yaml; fi
   if [ "$nodes" -gt 1 ]; then TRAIN_LAUNCH=configs/accelerate/ddp-two-nodes.yaml; fi
 fi
-words=(--config_file "$TRAIN_LAUNCH" --num_processes "$processes" --num_machines "$nodes")
+launch=(--config_file "$TRAIN_LAUNCH" --num_processes "$processes" --num_machines "$nodes")
 read -ra options <<< "$TRAIN_OPTIONS"
-mapfile -t training < <(given -m training "$@" "${options[@]}" run.root="$RUN_ROOT")
+read_words -m training "$@" "${options[@]}" run.root="$RUN_ROOT"
 if [ "$nodes" -gt 1 ]; then
   hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST") # no `| head`: what it cuts off would fail under pipefail
-  words+=(--main_process_ip "${hosts%%$'\n'*}" --main_process_port $((20000 + SLURM_JOB_ID % 12000)))
+  launch+=(--main_process_ip "${hosts%%$'\n'*}" --main_process_port $((20000 + SLURM_JOB_ID % 12000)))
   # shellcheck disable=SC2016  # each node has a SLURM_NODEID of its own
   # srun takes no --cpus-per-task from sbatch, and one node that dies must not leave the others waiting.
   make_note srun --ntasks-per-node=1 --cpus-per-task="$TRAIN_CPUS" --kill-on-bad-exit=1 \
     bash -c 'exec $WRAP "${PROGRAMS}accelerate" launch --machine_rank "$SLURM_NODEID" "$@"' launch \
-    "${words[@]}" "${training[@]}"
+    "${launch[@]}" "${words[@]}"
 else
-  make_note accelerate launch "${words[@]}" --main_process_port 0 "${training[@]}"
+  make_note accelerate launch "${launch[@]}" --main_process_port 0 "${words[@]}"
 fi

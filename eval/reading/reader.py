@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from eval.reading.objects import values_of, without_thinking
+from eval.reading.objects import values_of
 from eval.reading.options import PRESETS, Options, options_of, words_only
 from eval.reading.prose import ALONE, FINAL, LABEL, LONGEST_CLAUSE, NAMED, SHOWN, STATED, Claim, Prose, Quotable
 from eval.reading.vocabulary import M, P, Vocabulary, place_of
+from evenhand.thoughts import without_thinking
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")

@@ -34,8 +34,6 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--out", type=Path, required=True, help="target folder, created if missing")
     options = parser.parse_intermixed_args(argv)
     config, harness, out = load_sampling_config([options.config, *options.overrides]), options.harness, options.out
-    if (out / "task.json").exists():
-        raise ConfigError(f"{out}: already holds a task; name another folder, or remove it")
     units = config.units()
     prompts = [prompt for unit in units.units for prompt in unit.next_prompts({})]
     for problem in mismatches(harness, config, prompts):
@@ -44,6 +42,8 @@ def main(argv: Sequence[str]) -> None:
     task: dict[str, Any] = {"config": config.model_dump(mode="json"), "item_set_hash": units.content_hash}
     supposed = [supposed_answer(sample[OWN], config.verdict) for sample in samples]
     task |= {"figures": sorted(figures(task, supposed)), "generation": generation(harness, config)}
+    if (out / "task.json").exists() and json.loads((out / "task.json").read_bytes()) != task:
+        raise ConfigError(f"{out}: already holds another task; name another folder, or remove it")
     write_jsonl(out / "prompts.jsonl", samples)
     slots = {"name": config.name, **(lm_eval_slots(config, task) if harness == "lm-eval" else {})}
     for name, template in HARNESSES[harness]["files"].items():

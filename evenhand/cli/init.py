@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -59,25 +58,26 @@ def main(argv: Sequence[str]) -> None:
     files: list[Path] = [] if text else sorted(STARTER.iterdir())
     files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
     target = folder.resolve()
+    new = target.with_name(f".{target.name}.partial")
     try:
         if target == Path.cwd():  # a shell that stands in the folder would not follow its replacement
             raise ConfigError(f"{folder}: is the folder you stand in; name another, which is new or empty")
         if target.exists() and any(target.iterdir()):
             raise ConfigError(f"{folder}: is there already, with files in it; name a new folder")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
-            new = Path(beside) / target.name
-            new.mkdir()
-            for file in files:
-                (shutil.copytree if file.is_dir() else shutil.copyfile)(file, new / file.name)
-            if text:
-                write_whole(new / STUDY, text)
-            if options.slurm:  # its jobs run in this environment
-                settings = new / "slurm" / "settings.sh"
-                settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
-            new.rename(target)  # all of it or nothing
+        shutil.rmtree(new, ignore_errors=True)  # a killed command's
+        new.mkdir(parents=True)
+        for file in files:
+            (shutil.copytree if file.is_dir() else shutil.copyfile)(file, new / file.name)
+        if text:
+            write_whole(new / STUDY, text)
+        if options.slurm:  # its jobs run in this environment
+            settings = new / "slurm" / "settings.sh"
+            settings.write_text(settings.read_text().replace("VENV=.venv", f"VENV={sys.prefix}"))
+        new.rename(target)  # all of it or nothing
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be made ({error.strerror}); name another folder") from None
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
     head = [f"{line[2:]}\n" for line in takewhile(lambda line: line.startswith("#"), text.splitlines())][2:]
     names = ", ".join(sorted(file.name for file in folder.iterdir()))
     say(f"{''.join(head)}{folder} now holds {names}. Next: cd {folder}; evenhand show {STUDY}")

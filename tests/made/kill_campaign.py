@@ -1,4 +1,4 @@
-"""Six commands killed before one of their file operations, run again, and compared with an undisturbed run."""
+"""Commands killed before one of their file operations, run again, and compared with an undisturbed run."""
 
 import json
 import multiprocessing
@@ -10,18 +10,18 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.completions import every_completion
-from evenhand.config import to_yaml
+from evenhand.config import read_yaml, to_yaml
 from tests.made.fake_server import FakeServer, answer
 from tests.made.growing_run import Found
 from tests.made.kill_host import run_killed
+from tests.made.places import CONFIGS
 from tests.made.report_runs import leans, pocket_run
-from tests.made.training_runs import tiny_model, tiny_run
 from tests.made.unified_files import write_raw
 
 PROCESSES = multiprocessing.get_context("forkserver")  # forked from a process that has done the imports
@@ -161,7 +161,7 @@ def timeless(value):
     return [timeless(item) for item in value] if isinstance(value, list) else value
 
 
-COMMANDS = ("sample", "sample from a server", "train", "merge", "build", "report")
+COMMANDS = ("init", "export", "sample", "sample pairs", "sample from a server", "train", "merge", "build", "report")
 
 
 @contextmanager
@@ -173,6 +173,11 @@ def campaign(name, folder):
 
 def command_of(name, folder, stack):
     """What is killed: tiny runs of each verb."""
+    if name == "init":
+        return Command(entry="evenhand.cli.init:main", words=["new", "--slurm"])
+    if name == "export":
+        words = ["lm-eval", "config.yaml", "--out", "task"]
+        return replace(sampling({"name": "judge"}, {}), entry="evenhand.cli.export:main", words=words)
     if name == "build":
         write_raw(raw := folder / "raw", scale=0.02, datasets=["halueval", "advisorqa"])
         words = ["unified", "--out", "built", "--raw", str(raw), "--datasets", "halueval", "advisorqa"]
@@ -185,9 +190,11 @@ def command_of(name, folder, stack):
         server = stack.enter_context(FakeServer(quote))
         engine = {"kind": "openai", "base_url": server.base_url, "concurrency": 4, "timeout_s": 30}
         return sampling({"name": "judge"}, engine)
+    from tests.made.training_runs import tiny_model, tiny_run  # torch takes seconds, and campaigns are seldom run
+
     model = tiny_model(folder / "model", max_shard_size="300KB")  # several weight files
-    if name == "sample":
-        return sampling({"name": str(model)}, {"kind": "transformers", "batch_size": 4})
+    if name in ("sample", "sample pairs"):
+        return sampling({"name": str(model)}, {"kind": "transformers", "batch_size": 4}, STUDIES[name])
     settings = {"lora": {"r": 4, "dropout": 0.1}, "optimiser": {"max_steps": 6}, "run": {"save_steps": 2}}
     dev = {"dev": {"n_items": 2, "every_steps": 2}}
     text = to_yaml(tiny_run("dpo", model, Path("runs"), **settings, **(dev if name == "train" else {})))
@@ -211,12 +218,20 @@ def quote(body, n_before):
     return answer(f"answer to {body['messages'][-1]['content']}")
 
 
-def sampling(model, engine):
-    """`evenhand sample` of 40 prompts in shards of 4."""
+CLAIMS = {"dialdefer": {"benchmarks": [{"dataset": "pocket", "n_items": 10}], "prompts": {"template": "matched"}}}
+PAIRWISE = read_yaml(CONFIGS / "framing" / "pairwise.yaml")["framing"]
+FEW = {name: PAIRWISE["framings"][name] for name in ("two writers", "I wrote A", "are you sure?")}
+ITEMS = {"file": str(CONFIGS / "framing" / "responses.jsonl"), "n_items": 6}
+PAIRS = {"verdict": "margin", "framing": {**PAIRWISE, "items": ITEMS, "framings": FEW, "placebos": []}}
+STUDIES = {"sample": CLAIMS, "sample pairs": PAIRS}
+
+
+def sampling(model, engine, study=CLAIMS):
+    """`evenhand sample` of some 40 prompts in shards of 4."""
     config = {
         "name": "kills",
         "model": model,
-        "dialdefer": {"benchmarks": [{"dataset": "pocket", "n_items": 10}], "prompts": {"template": "matched"}},
+        **study,
         "sampling": {"max_tokens": 8},
         "engine": engine,
         "run": {"root": "runs", "shard_size": 4},

@@ -76,6 +76,16 @@ def test_a_submission_that_fails_half_way_leaves_nothing_queued(cluster, tmp_pat
     assert len(queued.read_text().split()) == 8
 
 
+def test_a_pipeline_that_lives_is_not_submitted_again(cluster, tmp_path):
+    put_program(cluster, "squeue", f"cat {tmp_path}/queue")
+    for queue, seeds, code in (("", "1", 0), ("1\n107", "1", 1), ("107", "2", 0), ("1\n2", "1", 0)):
+        (tmp_path / "queue").write_text(queue)
+        before = Path(cluster["COUNTER"]).read_text() if queue else ""
+        done = run("pipeline.sh", *configs(cluster), env={**cluster, "SEEDS": seeds})
+        assert (done.returncode, before == Path(cluster["COUNTER"]).read_text()) == (code, bool(code)), done.stderr
+        assert ("jobs 107 are queued" in done.stderr) == bool(code)
+
+
 @pytest.mark.parametrize("name", ["SEEDS", "SAMPLE_SHARDS", "SERVE_SHARDS", "ARRAY_LIMIT"])
 def test_none_of_something_is_refused_before_anything_is_fetched(cluster, name):
     done = run("pipeline.sh", *configs(cluster), env={**cluster, name: "0"})
@@ -210,6 +220,13 @@ def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_star
     done = run("merge.sh", "somewhere", env={**cluster, "BROKEN": "1"})
     assert done.returncode != 0
     assert "evenhand merge printed no directory, where its result would lie" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["merge @", "sample a model.name=@", "train a model.name=@", "score a b=@"])
+def test_a_job_whose_note_is_missing_does_nothing(cluster, words):
+    script, *arguments = f"{words}{cluster['RUN_ROOT']}/pipelines/absent".split()
+    done = run(f"{script}.sh", *arguments, env=cluster)
+    assert (done.returncode, "pipelines/absent" in done.stderr, Path(cluster["CALLS"]).exists()) == (1, True, False)
 
 
 def test_training_on_two_nodes_is_launched_on_each_with_its_rank(cluster, tmp_path):
