@@ -317,9 +317,11 @@ def study_of_files(paths: Sequence[Path]) -> str:
     """
     from eval.verdict_files import column_names  # where files are named
 
-    columns = column_names(paths[0])
-    needed = {study: files.layout.required for study in STUDIES if (files := evaluation_of(study).files)}
-    shares = {study: len(columns.intersection(names)) / len(names) for study, names in needed.items()}
+    columns, needed, shares = column_names(paths[0]), dict[str, Sequence[str]](), dict[str, float]()
+    for study in STUDIES:
+        if 1 not in shares.values() and (files := evaluation_of(study).files):  # to load a study takes time
+            needed[study] = files.layout.required
+            shares[study] = len(columns.intersection(needed[study])) / len(needed[study])
     if columns and not any(shares.values()):
         lacking = "; ".join(f"{study}: {', '.join(names)}" for study, names in needed.items())
         raise DataError(

@@ -199,21 +199,21 @@ def copy_doubts(plan: Iterable[PlannedPrompt]) -> list[str]:
     return [f"{words}: both are one cluster, resampled as a whole. Ask each once."] if n_copies else []
 
 
-def reading_shares(states: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, float, int]]:
-    """(condition, how a reply was read or why not), one a reply → each pair once, with its % of the condition's replies
-    and how many, the most frequent first."""
+def reading_shares(replies: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, str, float, int]]:
+    """(condition, how a reply was read or why not) → how many replies: each with its % of the condition's replies and
+    how many, the most frequent first."""
     counts: dict[str, Counter[str]] = {}
-    for condition, state in states:
-        counts.setdefault(condition, Counter())[state] += 1
+    for (condition, state), n in replies.items():
+        counts.setdefault(condition, Counter())[state] = n
     for condition, of_condition in counts.items():
         for state, n in of_condition.most_common():
             yield condition, state, 100 * n / of_condition.total(), n
 
 
-def check_named_once(paths: Iterable[Path]) -> None:
+def check_named_once(paths: Sequence[Path]) -> None:
     """Raises DataError when a run or file of verdicts is named twice, or a file is a copy of another."""
     seen: dict[Path | str, Path] = {}
-    for path in paths:
+    for path in paths if len(paths) > 1 else ():
         first = seen.setdefault(sha256_of(path) if path.is_file() else path.resolve(), path)
         if first is not path:
             same = first.resolve() == path.resolve()

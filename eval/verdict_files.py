@@ -9,24 +9,25 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from evenhand.config import did_you_mean
 from evenhand.data_files import kind_of
 from evenhand.data_files import rows as data_rows
 from evenhand.errors import DataError
-from evenhand.sources.record_fields import LONE_SURROGATE, shown
+from evenhand.sources.record_fields import LONE_SURROGATE, Record, shown
 
 NO = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}"}  # what stands for nothing, in lower case
-WHOLE = re.compile(r"^(-?\d{1,15})\.0$")
-BATCH_ROWS = 8192
+WHOLE = re.compile(r"-?\d{1,15}\.0")
+BATCH_ROWS, CHUNK_ROWS = 8192, 256  # of a frame; that are held as records at once, and stay in the processor's cache
 RECORD_PLACE = "record_place"  # a row's field that says where the record stands of which a mapping has made it
 TABLES = (".csv", ".tsv", ".parquet")  # all rows of which have the same columns
 
@@ -35,6 +36,10 @@ class Absent(Enum):
     """What stands for a field that a row does not have, which is not the same as null."""
 
     FIELD = "absent"
+    __hash__ = object.__hash__  # Enum's own is not in C
+
+
+PLAIN = {str, int, float, type(None), Absent}  # values of these types that are equal have one text; 1 and True do not
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,43 +86,51 @@ def column_names(path: Path) -> frozenset[str]:
         return frozenset()
 
 
-def refuse(frame: pd.DataFrame, name: str, is_bad: Iterable[bool], problem: str) -> None:
-    """Raises DataError for the first bad value of a column; "{}" in the problem becomes the value."""
+def refuse(values: "pd.Series[Any]", is_bad: Iterable[bool], problem: str) -> None:
+    """Raises DataError for the first bad value of a column, whose index says where a row stands; "{}" in the problem
+    becomes the value."""
     for row in np.flatnonzero(np.fromiter(is_bad, np.bool_))[:1].tolist():
-        problem = problem.replace("{}", shown(frame[name].iloc[row]))
-        raise DataError(f"{frame.index[row]}: field '{name}' {problem}")
+        raise DataError(f"{values.index[row]}: field '{values.name}' {problem.replace('{}', shown(values.iloc[row]))}")
 
 
 def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list[str]]]:
     """(rows in order, columns without a meaning). The index says where a row stands; a field that a row lacks is
     Absent.FIELD."""
-    records = data_rows(path)
-    while batch := list(islice(records, BATCH_ROWS)):
-        rows = [dict(record.values) for record in batch]
-        places = [row.pop(RECORD_PLACE, record.where) for row, record in zip(rows, batch, strict=True)]
-        if kind_of(path) in TABLES:
-            check_columns(path, [*rows[0]], layout)
-        if kind_of(path) in (".csv", ".tsv") and layout.response in rows[0]:
-            for row in rows:  # which have no null: beside a response an empty choice is absent
-                if row[layout.response] and not row.get(layout.choice, ""):
-                    row.pop(layout.choice, None)
-                row[layout.response] = row[layout.response] or ""
-        present = set[str]().union(*rows)
-        values = {
-            name: [row.get(name, Absent.FIELD) for row in rows] if name in present else Absent.FIELD
+    chunks = chunks_in(path, layout)
+    while batch := list(islice(chunks, BATCH_ROWS // CHUNK_ROWS)):
+        places = pd.Index([place for places, _, _ in batch for place in places], dtype=object)
+        columns = {
+            name: np.fromiter(chain.from_iterable(values[name] for _, values, _ in batch), np.object_)
             for name in layout.columns
         }
-        frame = pd.DataFrame(values, places, dtype=object)
-        ignored = sorted(present.difference(layout.columns))
-        for name in ignored:
+        ignored = set[str]().union(*(names for *_, names in batch)) - {RECORD_PLACE}
+        yield pd.DataFrame(columns, places, dtype=object, copy=False), sorted(ignored)
+
+
+def chunks_in(path: Path, layout: Layout) -> Iterator[tuple[list[str], dict[str, list[Any]], set[str]]]:
+    """(where some rows stand, column → its values, columns without a meaning). They are few: records of more do not
+    stay in the processor's cache until their fields are read."""
+    records, kind, absent = data_rows(path), kind_of(path), Absent.FIELD
+    texts = {name: Texts(name, column) for name, column in layout.columns.items() if column.read}
+    while chunk := list(islice(records, CHUNK_ROWS)):
+        rows, places = [record.values for record in chunk], list(map(place_of, chunk))
+        if kind in TABLES:
+            check_columns(path, [*rows[0]], layout)
+        present = set[str]().union(*rows)
+        ignored = present.difference(layout.columns)
+        for name in sorted(ignored):
             if (meant := name.strip().casefold()) in layout.columns:
-                raise DataError(f"{frame.index[0]}: column {shown(name)} must be written '{meant}'")
-        for name in layout.required:
-            refuse(frame, name, frame[name] == Absent.FIELD, "is absent")
-        for name, column in layout.columns.items():
-            if column.read:
-                frame[name] = pd.Series(texts_of(frame, name, column), frame.index, dtype=object)
-        yield frame, ignored
+                raise DataError(f"{places[0]}: column {shown(name)} must be written '{meant}'")
+        columns = {
+            name: [row.get(name, absent) for row in rows] if name in present else [absent] * len(rows)
+            for name in layout.columns
+        }
+        if kind in (".csv", ".tsv") and layout.response in present:
+            replies = columns[layout.response]  # a table has no null: beside a response an empty choice is absent
+            choices = zip(columns[layout.choice], replies, strict=True)
+            columns[layout.choice] = [absent if reply and not choice else choice for choice, reply in choices]
+            columns[layout.response] = [reply or "" for reply in replies]
+        yield places, columns | {name: of.read(columns[name], places) for name, of in texts.items()}, ignored
 
 
 def check_columns(path: Path, names: Sequence[str], layout: Layout) -> None:
@@ -133,13 +146,27 @@ def check_columns(path: Path, names: Sequence[str], layout: Layout) -> None:
 def read_rows(
     paths: Sequence[Path], layout: Layout, read: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
 ) -> tuple[pd.DataFrame, list[str]]:
-    """(the rows of some files as `read` makes them, batch by batch, with `where`; columns without a meaning)."""
+    """(the rows of some files as `read` makes them, batch by batch, numbered from 0; columns without a meaning).
+
+    Columns that `read` makes categorical stay so, in the order of first appearance."""
     parts, ignored = list[pd.DataFrame](), dict[str, None]()
     for path in paths:
         for frame, unused in read_frames(path, layout):
             ignored |= dict.fromkeys(unused)
-            parts.append(read(frame).assign(where=frame.index))
-    return pd.concat(parts, ignore_index=True), list(ignored)
+            parts.append(read(frame).reset_index(drop=True))
+    coded = [name for name, kind in parts[0].dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
+    rows = pd.concat([part.drop(columns=coded) for part in parts], ignore_index=True)
+    return rows.assign(**{name: union_categoricals([part[name] for part in parts]) for name in coded}), list(ignored)
+
+
+def place_of(record: Record) -> str:
+    """Where a record stands, or the one that a mapping has made it of."""
+    return str(record.values.get(RECORD_PLACE, record.where))
+
+
+def place(paths: Sequence[Path], number: Any) -> str:
+    """Where a row of read_rows stands. Its file is read again: all places would take more memory than the rows."""
+    return place_of(next(islice(chain.from_iterable(map(data_rows, paths)), int(number), None)))
 
 
 def repeat_doubts(where: str, answers: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -159,31 +186,55 @@ def repeat_doubts(where: str, answers: Iterable[Sequence[str]]) -> Iterator[str]
 def as_text(value: Any) -> Any:
     """What a text, number or truth value is as a text, whatever format carries it: 1 and 1.0 are one, as 2.0 is where
     pandas has made fractions of whole numbers. Anything else stays what it is; NaN, null and what is absent are ""."""
+    if isinstance(value, str):
+        return value.strip()
     if value is None or value is Absent.FIELD or value != value:
         return ""
     if isinstance(value, float) and value.is_integer():
         return f"{value:.0f}"
-    return str(value).strip() if isinstance(value, str | int | float) else value
+    return str(value) if isinstance(value, int | float) else value
 
 
 def as_id(value: Any) -> str:
     """A value as an id: 1, 1.0, "1" and "1.0", as pandas writes whole numbers beside nulls, are one."""
-    return WHOLE.sub(r"\1", str(as_text(value)))
+    text = str(as_text(value))
+    return text.removesuffix(".0") if WHOLE.fullmatch(text) else text
 
 
-def texts_of(frame: pd.DataFrame, name: str, column: Column) -> list[str]:
-    """What the texts of a column stand for."""
-    values = list(map(as_text, frame[name].tolist()))
-    if column.is_list:
-        values = ["|".join(map(str, map(as_text, v))) if isinstance(v, list) else v for v in values]
-    refuse(frame, name, [not isinstance(value, str) for value in values], "must be a text, found {}")
-    refuse(frame, name, map(bool, map(LONE_SURROGATE.search, values)), "holds half a surrogate pair; repair the text")
-    meanings: dict[str, str] = {}
-    for text in dict.fromkeys(values):
-        try:
-            if not text and column.default is None:
-                raise DataError("is empty")
-            meanings[text] = column.read(text) if text and column.read else str(column.default)
-        except DataError as error:
-            refuse(frame, name, [other == text for other in values], str(error))
-    return list(map(meanings.__getitem__, values))
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What the texts of a column stand for. Each text is read once, however many rows have it."""
+
+    name: str
+    column: Column
+    known: dict[Any, str] = field(default_factory=dict)  # value → what it stands for
+
+    def read(self, values: Iterable[Any], places: Iterable[str]) -> list[str]:
+        """What the values of some rows stand for. places: where these stand."""
+        values = list(values)
+        if not {*map(type, values)} <= PLAIN:
+            if self.column.is_list:
+                values = ["|".join(map(str, map(as_text, v))) if isinstance(v, list) else v for v in values]
+            values = [value if value is Absent.FIELD else as_text(value) for value in values]
+            is_bad = [type(value) not in PLAIN for value in values]
+            refuse(pd.Series(values, places, object, self.name), is_bad, "must be a text, found {}")
+        if len(self.known) > BATCH_ROWS:
+            self.known.clear()
+        for value in [value for value in dict.fromkeys(values) if value not in self.known]:
+            try:
+                self.known[value] = self.meaning(value)
+            except DataError as error:
+                is_bad = [other is value or other == value for other in values]
+                refuse(pd.Series(values, places, object, self.name), is_bad, str(error))
+        return list(map(self.known.__getitem__, values))
+
+    def meaning(self, value: Any) -> str:
+        """What a value stands for. Raises DataError where that is nothing."""
+        text, column = as_text(value), self.column
+        if value is Absent.FIELD and column.is_required:
+            raise DataError("is absent")
+        if LONE_SURROGATE.search(text):
+            raise DataError("holds half a surrogate pair; repair the text")
+        if not text and column.default is None:
+            raise DataError("is empty")
+        return column.read(text) if text and column.read else str(column.default)

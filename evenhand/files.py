@@ -16,6 +16,7 @@ import yaml
 from evenhand.errors import DataError
 
 as_line = json.JSONEncoder(ensure_ascii=False).encode  # a record as a line; json.dumps makes an encoder for each
+DECODER = json.JSONDecoder()
 FORGOTTEN_S = 86_400  # nobody writes one file for a day: a half-written one that old was left by a killed process
 
 
@@ -48,10 +49,12 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, object) of JSON lines from anywhere; `path` heads the error message."""
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
+        if not (text := line.strip()):
             continue
         try:
-            record = json.loads(line)
+            record, end = DECODER.raw_decode(text)  # json.loads takes half as long again, for blanks around it
+            if end < len(text):
+                json.loads(text)  # raises
         except (ValueError, RecursionError) as error:
             problem = f"is no JSON object ({getattr(error, 'msg', error)}); the file is damaged: restore it"
             raise DataError(f"{path}:{number}: {problem}") from None

@@ -67,9 +67,9 @@ class Observed:
     def by_cluster(self, clusters: Sequence[str]) -> "Observed":
         """The same with clusters in the place of the units, each with the sums of its own: what depends on each other
         is resampled, swapped and counted together. clusters: of each unit."""
-        names = {name: i for i, name in enumerate(dict.fromkeys(clusters))}
-        if len(names) == len(self.units):
+        if len({*clusters}) == len(self.units):
             return self
+        names = {name: i for i, name in enumerate(dict.fromkeys(clusters))}
         rows = [names[name] for name in clusters]
         earned, counted = np.zeros((2, len(names), self.earned.shape[1]))
         np.add.at(earned, rows, self.earned)
@@ -232,11 +232,11 @@ class Drawn:
         are mostly few kinds, and how often each is drawn is quick to draw; else draws of the parts serve every measure.
         """
         if measure.name not in self.drawn:
-            added = measure.statistic(self.observed.earned)[:, None]
+            added = measure.statistic(self.observed.earned)
             is_mean = measure.is_linear and not measure.is_square and bool((self.observed.counted == 1).all())
-            if is_mean and 0 < len(np.unique(added, axis=0)) * ITEMS_PER_KIND <= len(added):
+            if is_mean and 0 < len(np.unique(added)) * ITEMS_PER_KIND <= len(added):
                 drawing = self.drawing
-                sums = resampled_sums(added, drawing.n_draws, drawing.seed, self.observed.dataset)[:, 0]
+                sums = resampled_sums(added[:, None], drawing.n_draws, drawing.seed, self.observed.dataset)[:, 0]
                 self.drawn[measure.name] = np.asarray(sums / len(added))
             else:
                 self.drawn[measure.name] = measure.statistic(self.means)

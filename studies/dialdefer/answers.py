@@ -56,12 +56,13 @@ def answer_of(
     ]
     group = grouped(list(scores.PANELS_BY_C1[row.c1_source](panels)), panels)[row.arm, row.roles, main.variant]
     by_dataset = {panel.dataset: panel for panel in group}
+    pairs = {dataset: pair_of_framings(by_dataset[dataset], row.denominator, drawing) for dataset in row.datasets}
     shifts = [
         replace(shift, placebos=placebo_shifts(measure, own_panels, panels, templates, row.denominator))
         for part in ([main] if len(row.datasets) == 1 else [main, *parts])
         for own_panels in [[by_dataset[dataset] for dataset in part.datasets]]
         for measure in FIGURES
-        if (shift := shift_of(part, measure, bool(both), own_panels, drawing))
+        if (shift := shift_of(part, measure, bool(both), [pairs[dataset] for dataset in part.datasets]))
     ]
     p_answer = [getattr(part, f"p_answer_{framing}", None) for part in others for framing in ("c1", "c2")]
     void = ["unlikely"] if any(p is not None and p < UNLIKELY for p in p_answer) else []
@@ -102,15 +103,13 @@ def placebo_shift(measure: Measure, panel: Panel, placebo: Panel, denominator: s
     return float(after - before)
 
 
-def shift_of(row: Row, measure: Measure, is_both: bool, panels: Sequence[Panel], drawing: Drawing) -> Shift | None:
-    """A row's shift in one measure; None where it is unknown. panels: of its datasets."""
+def shift_of(row: Row, measure: Measure, is_both: bool, pairs: Sequence[Paired]) -> Shift | None:
+    """A row's shift in one measure; None where it is unknown. pairs: C1 and C2 of its datasets."""
     one_order, in_both, little = FIGURES[measure]
     name = in_both if is_both else one_order
     value, low, high = (getattr(row, f"{name}{end}_pp") for end in ("", "_ci_low", "_ci_high"))
     if value is None or low is None or high is None:
         return None
-
-    pairs = [pair_of_framings(panel, row.denominator, drawing) for panel in panels]
     return contrasted(
         measure,
         pairs,

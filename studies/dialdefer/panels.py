@@ -1,7 +1,7 @@
 """A finished run → verdicts → arrays of items × conditions × samples, a panel an arm and dataset."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
@@ -291,12 +291,13 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
         "judge would mostly say something else, so its margins say little and averages leave these datasets out. "
         f"{WAY_OUT}"
     )
+    read = Counter((str(v.condition), v.reason or str(reading.parser)) for v in verdicts if reading.parser)
     return JudgedRun(
         **plain(run),
         reading=reading,
         verdicts=verdicts,
         panels=with_both_orders(panels),
-        readings=[*reading_shares((v.condition, v.reason or str(reading.parser)) for v in verdicts if reading.parser)],
+        readings=[*reading_shares(read)],
         doubts=[
             *copy_doubts(run.plan),
             *answer_doubts(chain.from_iterable(run.replies.values())),

@@ -9,25 +9,25 @@ import numpy as np
 import pandas as pd
 
 from eval.runs import reading_shares
-from eval.verdict_files import NO, Absent, Column, Layout, as_id, one_of, read_rows, refuse, texts_of
+from eval.verdict_files import NO, Absent, Column, Layout, Texts, as_id, one_of, place, read_rows, refuse
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown, table_name
 from studies.dialdefer.datasets import DATASET_NAMES
 from studies.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, REJECT, UNPARSED
 from studies.dialdefer.panels import EXTERNAL, MAIN_ROLES, JudgedRun, Panel, judge_of_files, named
-from studies.dialdefer.records import BENCHMARK, OWN_ITEMS, Condition, Factors
+from studies.dialdefer.records import BENCHMARK, OWN_ITEMS, Factors
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 
 ARM_NONE = "none"
 LONGEST_NAME = 200
 GROUP = ["model", "dataset", "arm", "roles"]  # what a panel is of
+TEXTS = [*GROUP, "item_id", "condition", "cluster"]
 # The authors' files and ids say halueval_qa, harp_mcq and harp_mc; the paper says R/AIO.
 OTHER_SPELLINGS = {"haluevalqa": "halueval", "harpmc": "harp", "harpmcq": "harp", "raio": "aio"}
 # A whole number written as a fraction is what pandas makes of a column that has nulls.
 CHOICES: dict[Any, int] = {None: UNPARSED, Absent.FIELD: UNPARSED} | dict.fromkeys((1, "1", "1.0"), ACCEPT)
 CHOICES |= dict.fromkeys((2, "2", "2.0"), REJECT)
 CHOICE_TYPES = (int, float, str, type(None), Absent)
-NO_ERROR = {*NO, str(Absent.FIELD).casefold()}  # what the column `error` holds where there was none
 
 
 def squeezed(text: str) -> str:
@@ -57,7 +57,7 @@ LAYOUT = Layout(
         "model": Column(one_line, True),
         "dataset": Column(dataset_named, True),
         "item_id": Column(lambda text: one_line(as_id(text)), True),
-        "condition": Column(one_of(tuple(Condition), squeezed), True),
+        "condition": Column(one_of([*map(str, CONDITIONS)], squeezed), True),
         "choice": Column(),
         "response": Column(),
         "arm": Column(lambda text: ARM_NONE if text.casefold() == ARM_NONE else one_line(text), default=ARM_NONE),
@@ -84,28 +84,28 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[dict[s
     """
     rows, ignored = read_rows(paths, LAYOUT, partial(read_replies, parser=parser))
     given = rows[["dataset", "item_id"]].drop_duplicates()
-    given["item"] = list(map(item_key, given["dataset"], given["item_id"]))  # spellings of one id are one item
-    rows = rows.merge(given, on=["dataset", "item_id"])
-    for column in (*GROUP, "condition", "item"):
-        rows[column] = pd.Categorical(rows[column], categories=rows[column].unique())
+    keys = [*map(item_key, given["dataset"], given["item_id"])]  # spellings of one id are one item
+    codes, items = pd.factorize(np.array(keys, dtype=object), sort=True)
+    of_given = rows.groupby(["dataset", "item_id"], sort=False, observed=True).ngroup()
+    rows["item"] = pd.Categorical.from_codes(codes[of_given], items)
     key = [*GROUP, "item", "condition"]
     second = rows[rows.duplicated(key)]
     if len(second):  # neither is better, also where they agree: an average over them is of another size
         row = second.iloc[0]
-        first = rows[(rows[key] == row[key]).all(axis=1)].iloc[0]
+        first = rows[(rows[key] == row[key]).all(axis=1)].index[0]
         row_key = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
         more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
         raise DataError(
-            f"{row['where']}: {row_key}, roles {row.roles} does not go with "
-            f"{first['where']}. {more} more than one row for a key; keep one"
+            f"{place(paths, row.name)}: {row_key}, roles {row.roles} does not go with "
+            f"{place(paths, first)}. {more} more than one row for a key; keep one"
         )
-    clusters = rows["cluster"].where(rows["cluster"] != "")  # of an item, in whichever of its rows it is named
-    if clusters.notna().any():
+    if (is_named := rows["cluster"] != "").any():  # a cluster of an item, in whichever of its rows
+        clusters = rows["cluster"].astype(object).where(is_named)
         of_items = clusters.groupby([rows["dataset"], rows["item"]], observed=True)
         rows["cluster"] = of_items.transform("first").fillna("")
-    for row in rows[clusters.notna() & (clusters != rows["cluster"])][:1].itertuples():
-        problem = f"item '{row.item}' of {row.dataset} is in cluster '{row.cluster}' in a row before; keep one"
-        raise DataError(f"{row.where}: field 'cluster' names another one: {problem}")
+        for row in rows[is_named & (clusters != rows["cluster"])][:1].itertuples():
+            problem = f"item '{row.item}' of {row.dataset} is in cluster '{row.cluster}' in a row before; keep one"
+            raise DataError(f"{place(paths, row.Index)}: field 'cluster' names another one: {problem}")
     is_parsed = rows.groupby("model", observed=True)["parsed"].any()
     path = paths[0].with_name(paths[0].name + f" and {len(paths) - 1} more" * (len(paths) > 1))
     judges = dict[str, JudgedRun]()
@@ -116,7 +116,8 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[dict[s
         if not kept:
             raise DataError(left_out[0])
         how, of_model = parser if is_parsed[model] else None, rows[rows["model"] == model]
-        readings = [*reading_shares(zip(of_model["condition"].astype(str), of_model["read"], strict=True))]
+        n_read = of_model.groupby(["condition", "read"], sort=False, observed=True).size()
+        readings = [*reading_shares(n_read.to_dict())]
         facts = {"labels": labels, "left_out": left_out, "readings": readings}
         judges[model] = judge_of_files(path, model, how, kept, **facts)
     return judges, ignored
@@ -140,28 +141,31 @@ def read_replies(frame: pd.DataFrame, parser: str) -> pd.DataFrame:
 
     A null choice is an unparsed reply; a row with an error has no reply.
     """
-    given = [choice.strip() if isinstance(choice, str) else choice for choice in frame["choice"]]
+    given = [choice.strip() if isinstance(choice, str) else choice for choice in frame["choice"].tolist()]
     is_bad = (type(choice) not in CHOICE_TYPES or choice not in CHOICES for choice in given)
-    refuse(frame, "choice", is_bad, "must be 1, 2 or null, found {}")
-    reply = np.array([CHOICES[choice] for choice in given], np.int8)
-    failed = np.array([str(value).strip().casefold() not in NO_ERROR for value in frame["error"]], np.bool_)
+    refuse(frame["choice"], is_bad, "must be 1, 2 or null, found {}")
+    reply = np.fromiter(map(CHOICES.__getitem__, given), np.int8)
+    absent, errors = Absent.FIELD, frame["error"].tolist()
+    failed = np.array([e is not absent and str(e).strip().casefold() not in NO for e in errors], np.bool_)
     conflict = "says that there was no reply, yet the row has a choice; keep one of them"
-    refuse(frame, "error", failed & (reply > UNPARSED), conflict)
-    parsed = np.array([choice is Absent.FIELD for choice in given]) & ~failed
+    refuse(frame["error"], failed & (reply > UNPARSED), conflict)
+    parsed = np.array([choice is absent for choice in given]) & ~failed
     parsed_rows = frame[parsed]
     nothing = (text is None or text is Absent.FIELD for text in parsed_rows["response"])
     fix = "write null as the choice of an unparsed reply, or why there is no reply into `error`"
-    refuse(parsed_rows, "choice", nothing, f"is absent, and so is a response to read it from; {fix}")
+    refuse(parsed_rows["choice"], nothing, f"is absent, and so is a response to read it from; {fix}")
     is_bad = (not isinstance(text, str) for text in parsed_rows["response"])
-    refuse(parsed_rows, "response", is_bad, "must be a text, found {}")
+    refuse(parsed_rows["response"], is_bad, "must be a text, found {}")
     reply[parsed] = [CHOICES[PARSERS[parser](text)] for text in parsed_rows["response"]]
     is_choice = reply > UNPARSED
     how = {"error": failed, parser: parsed & is_choice, "unparsed": parsed, "given": is_choice}
-    read = np.select([*how.values()], [*how], "given null")
+    read = pd.Categorical.from_codes(np.select([*how.values()], range(4), 4), [*how, "given null"])
     reply[failed] = ERROR
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
-    label[is_aio] = texts_of(frame[is_aio], "label", LABEL)  # of other datasets it is not looked at
-    return frame[[*GROUP, "item_id", "condition", "cluster"]].assign(label=label, reply=reply, parsed=parsed, read=read)
+    label[is_aio] = Texts("label", LABEL).read(frame["label"][is_aio], frame.index[is_aio])  # not of other datasets
+    texts = {"label": label, **{name: frame[name].to_numpy() for name in TEXTS}}
+    coded = {name: pd.Categorical.from_codes(*pd.factorize(values)) for name, values in texts.items()}
+    return pd.DataFrame({**coded, "reply": reply, "parsed": parsed, "read": read})
 
 
 def models_in(rows: pd.DataFrame) -> Iterator[tuple[str, list[Panel], dict[str, str]]]:
@@ -186,14 +190,15 @@ def models_in(rows: pd.DataFrame) -> Iterator[tuple[str, list[Panel], dict[str, 
                     where = f"model '{model}', {panel.dataset}, roles {panel.roles}"
                     sides = f"verdicts in arm {side.factors.arm} and none in arm {counterpart.factors.arm}"
                     raise DataError(f"{where}: {named(lacking)} {sides}; both need the same items")
-        keys = {(panel.dataset, item) for panel in of_model for item in panel.item_ids}
+        keys = {(p.dataset, item) for p in of_model if p.dataset in AIO_DATASETS for item in p.item_ids}
         yield model, of_model, {item: label for (data, item), label in labels.items() if (data, item) in keys}
 
 
 def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles: str) -> Panel:
     """The panel of the rows of one group, with a run's factors: only r/AIO's name the main roles."""
-    position, items = pd.factorize(group["item"].to_numpy(dtype=object), sort=True)
-    column = group["condition"].map({condition: i for i, condition in enumerate(CONDITIONS)}).to_numpy(dtype=np.intp)
+    codes, position = np.unique(group["item"].cat.codes, return_inverse=True)
+    items = group["item"].cat.categories[codes].tolist()
+    column = pd.Index([*map(str, CONDITIONS)]).get_indexer(group["condition"])
     shape = (len(items), len(CONDITIONS), 1)
     replies = np.full(shape, ABSENT, dtype=np.int8)
     replies[position, column, 0] = group["reply"]
@@ -205,7 +210,7 @@ def panel_of_rows(group: pd.DataFrame, model: str, dataset: str, arm: str, roles
             raise DataError(f"{where}: {lacking} no verdict for {CONDITIONS[pair[holes[0][1]]]}; both are needed")
     clusters = np.array(items, dtype=object)
     is_named = (group["cluster"] != "").to_numpy()
-    clusters[position[is_named]] = "cluster " + group["cluster"][is_named]
+    clusters[position[is_named]] = "cluster " + group["cluster"][is_named].astype(object)
     speaker1, speaker2 = own_labels(dataset, arm)
     asked_roles = roles if dataset in AIO_DATASETS or roles != MAIN_ROLES else ""
     return Panel(

@@ -5,6 +5,7 @@ answer gets its part.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -232,7 +233,7 @@ class FramedRun(FinishedRun):
     def readings(self) -> Iterator[tuple[str, str, float, int]]:
         """(framing, how its replies were read or why not, % of them, how many), of texts, the most frequent first."""
         choices = ((prompt.condition, choice) for prompt in self.plan for choice in self.choices[prompt.prompt_hash])
-        return reading_shares((framing, choice.reading) for framing, choice in choices if choice.reading)
+        return reading_shares(Counter((framing, choice.reading) for framing, choice in choices if choice.reading))
 
     def scores(
         self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]

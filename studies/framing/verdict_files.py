@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from eval.runs import PlannedPrompt
-from eval.verdict_files import Absent, Column, Layout, as_id, one_of, read_rows, refuse, repeat_doubts, texts_of
+from eval.verdict_files import Absent, Column, Layout, Texts, as_id, one_of, place, read_rows, refuse, repeat_doubts
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
@@ -47,20 +47,22 @@ def load_answers(paths: Sequence[Path], baseline: str | None = None) -> tuple[di
     Raises DataError naming file and line for an answer or a label that is not among `answers`.
     """
     rows, ignored = read_rows(paths, LAYOUT, read_replies)
-    answers = answer_names(rows)
+    answers = answer_names(paths, rows)
     name_of = {same_value(name): name for name in answers} | {"": ""}
     for column in ("answer", "label"):
         names = rows[column].map({value: name_of.get(same_value(value)) for value in rows[column].unique()})
         for row in rows[names.isna()].head(1).itertuples():
+            where, name = place(paths, row.Index), shown(getattr(row, column))
             raise DataError(
-                f"{row.where}: {column} is {shown(getattr(row, column))}, which is not among {BETWEEN.join(answers)}; "
+                f"{where}: {column} is {name}, which is not among {BETWEEN.join(answers)}; "
                 "an unparsed answer is empty, and `values` of a --mapping says what other words stand for"
             )
         rows[column] = names
     labelled = rows[rows["label"] != ""]
     first_labels = labelled.groupby(["model", *PROMPT])["label"].transform("first")
     for row in labelled[labelled["label"] != first_labels].head(1).itertuples():
-        raise DataError(f"{row.where}: label is {shown(row.label)}, but another one in a row of the same prompt")
+        where = place(paths, row.Index)
+        raise DataError(f"{where}: label is {shown(row.label)}, but another one in a row of the same prompt")
     section = section_of(rows, answers, baseline)
     models = {str(model): run_of(paths[0], of_model, section) for model, of_model in rows.groupby("model", sort=False)}
     return models, ignored
@@ -69,18 +71,19 @@ def load_answers(paths: Sequence[Path], baseline: str | None = None) -> tuple[di
 def read_replies(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows, each with an answer or a response."""
     has_none = (frame["answer"] == Absent.FIELD) & (frame["response"] == Absent.FIELD)
-    refuse(frame, "answer", has_none, "is absent, and so is a response to read it from; an unparsed one is empty")
-    return frame.assign(**{name: texts_of(frame, name, TEXT) for name in ("answer", "response")})
+    refuse(frame["answer"], has_none, "is absent, and so is a response to read it from; an unparsed one is empty")
+    return frame.assign(**{name: Texts(name, TEXT).read(frame[name], frame.index) for name in ("answer", "response")})
 
 
-def answer_names(rows: pd.DataFrame) -> list[str]:
-    """The names of all answers, of which the first is the one whose share is measured."""
+def answer_names(paths: Sequence[Path], rows: pd.DataFrame) -> list[str]:
+    """The names of all answers in some files, of which the first is the one whose share is measured."""
     listed = rows["answers"].iloc[0]
     answers = [name.strip() for name in listed.split(BETWEEN)]
     for row in rows[rows["answers"] != listed].head(1).itertuples():
-        raise DataError(f"{row.where}: answers is {shown(row.answers)}, but {shown(listed)} in the first row; name all")
+        where, other = place(paths, row.Index), shown(row.answers)
+        raise DataError(f"{where}: answers is {other}, but {shown(listed)} in the first row; name all")
     if len({*map(same_value, answers)}) < max(2, len(answers)) or "" in answers:
-        where = rows["where"].iloc[0]
+        where = place(paths, 0)
         raise DataError(f"{where}: answers is {shown(listed)}; every row names all answers, in one order: yes|no")
     return answers
 

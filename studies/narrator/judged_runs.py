@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from eval.runs import FinishedRun, Verdicts
-from eval.verdict_files import Column, Layout, as_id, one_of, read_rows, repeat_doubts
+from eval.verdict_files import Column, Layout, as_id, one_of, place, read_rows, repeat_doubts
 from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest, plain
@@ -236,25 +236,26 @@ def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[Narra
     Raises DataError naming file and line for a value that cannot be, or a conversation without a known attacker.
     """
     rows, ignored = read_rows(paths, LAYOUT)
-    facts = conversations_in(rows) if corpus is None else conversations_of(corpus)
+    facts = conversations_in(paths, rows) if corpus is None else conversations_of(corpus)
     for row in rows.drop_duplicates(["conversation", "narrator"]).itertuples():
         if row.conversation not in facts:
-            raise DataError(f"{row.where}: conversation '{row.conversation}' is not in the corpus")
+            raise DataError(f"{place(paths, row.Index)}: conversation '{row.conversation}' is not in the corpus")
         names = facts[row.conversation].names
         if row.narrator and row.narrator not in names:
-            raise DataError(f"{row.where}: '{row.narrator}' is no speaker of '{row.conversation}': {', '.join(names)}")
+            where = place(paths, row.Index)
+            raise DataError(f"{where}: '{row.narrator}' is no speaker of '{row.conversation}': {', '.join(names)}")
     # An id counts as one, with and without the corpus's name.
     rows["conversation"] = [facts[key].conversation_id or key for key in rows["conversation"]]
     return [run_of(paths[0], str(m), of_model, facts) for m, of_model in rows.groupby("model", sort=False)], ignored
 
 
-def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:
-    """Conversation → its speakers and attacker, as the rows say."""
+def conversations_in(paths: Sequence[Path], rows: pd.DataFrame) -> dict[str, Known]:
+    """Conversation → its speakers and attacker, as the rows of some files say."""
     facts = {}
     for key, group in rows.groupby("conversation", sort=False):
         named = group[group["attacker"] != ""].drop_duplicates("attacker")
         if len(named) != 1:
-            where = (named if len(named) else group)["where"].iloc[min(len(named), 1)]
+            where = place(paths, (named if len(named) else group).index[min(len(named), 1)])
             says = " and ".join(named["attacker"]) or "not named"
             fix = "add a column 'attacker', or name the corpus with --conversations"
             raise DataError(f"{where}: the attacker of '{key}' is {says}; {fix}")
@@ -262,7 +263,7 @@ def conversations_in(rows: pd.DataFrame) -> dict[str, Known]:
         names = tuple(sorted({*group["narrator"], attacker} - {""}))
         if len(names) == 1 and set(group["task"]) != {"detection"}:
             raise DataError(
-                f"{group['where'].iloc[0]}: of '{key}' the attacker alone is known, and so no other answer; "
+                f"{place(paths, group.index[0])}: of '{key}' the attacker alone is known, and so no other answer; "
                 "add rows with the other speakers as narrators, or name the corpus with --conversations"
             )
         facts[key] = Known(names, attacker)
