@@ -117,7 +117,7 @@ def shift_of(
 ) -> Shift:
     """A shift over some datasets, by the same intervals and the same test as those of real runs."""
     value = float(np.mean([rise[:, 0].mean() for rise in rises]))
-    drawn = np.mean([rise[rng.integers(len(rise), size=(N_DRAWS, len(rise)))].mean(axis=1) for rise in rises], axis=0)
+    drawn = np.mean([drawn_counts(len(rise), rng) @ rise / len(rise) for rise in rises], axis=0)
     flips = [sign_flips(rise[:, 0], n_flips, rng) for rise in rises]
     ends = [percentile_interval(column) or (np.nan, np.nan) for column in drawn.T]
     is_unparsed = any((rise[:, 1] != rise[:, 2]).any() for rise in rises)
@@ -165,10 +165,17 @@ def answered_threads(model: Threads, rng: np.random.Generator) -> Answer:
     return answer(shifts_of(run, Drawing(n_draws=1_000, seed=SEED)))
 
 
+def drawn_counts(n: int, rng: np.random.Generator) -> FloatArray:
+    """(N_DRAWS, n): how often each of n items is in a bootstrap draw."""
+    places = rng.integers(n, size=(N_DRAWS, n)) + n * np.arange(N_DRAWS)[:, None]
+    counts: FloatArray = np.bincount(places.ravel(), minlength=N_DRAWS * n).reshape(N_DRAWS, n).astype(float)
+    return counts
+
+
 def sign_flips(rise: FloatArray, n_flips: int, rng: np.random.Generator) -> FloatArray:
     """Means of rises of items with random signs."""
     if not n_flips:
-        return np.asarray((rng.choice([-1.0, 1.0], (N_DRAWS, len(rise))) * rise).mean(axis=1))
+        return np.asarray(rng.choice([-1.0, 1.0], (N_DRAWS, len(rise))) @ rise / len(rise))
     return np.asarray((rise.sum() - 2 * swapped_sums(rise[:, None], n_flips, rng)[:, 0]) / len(rise))
 
 

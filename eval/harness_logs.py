@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import yaml
 import zstandard
 
 from evenhand.completions import append_completions
-from evenhand.data_files import check_size, kind_of, stem_of, unpacked
+from evenhand.data_files import DAMAGE, check_size, kind_of, stem_of, unpacked
 from evenhand.data_files import rows as data_rows
 from evenhand.errors import DataError
 from evenhand.files import sha256_of, write_json, write_jsonl, write_whole
@@ -76,17 +76,17 @@ def inspect_log(path: Path) -> Log:
     try:
         if path.suffix == ".eval":
             with ZipFile(path) as archive:
-                header = json.loads(member(archive, "header.json"))
                 names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
+                names.insert(0, "header.json")
                 check_size(sum(archive.getinfo(name).file_size for name in names), path.stat().st_size, str(path))
-                samples = [json.loads(member(archive, name)) for name in names]
+                header, *samples = (json.loads(member(archive, name)) for name in names)
         else:
             with unpacked(path) as file:
                 header = json.load(file)
             samples = header.get("samples") or []
         of = header["eval"]
         named = {"model": str((of.get("model_args") or {}).get("model_path") or of["model"]), "task": str(of["task"])}
-    except (OSError, BadZipFile, zstandard.ZstdError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (*DAMAGE, zstandard.ZstdError, LookupError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: is no whole log of inspect ({error!r}); has its run ended? `inspect log convert` writes it anew"
         ) from None

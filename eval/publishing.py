@@ -41,7 +41,7 @@ def condition(text: str) -> re.Match[str]:
 
 
 def rows_meant(text: str, rows: Sequence[Mapping[str, Any]], gated: Gate) -> list[Mapping[str, Any]]:
-    """The rows of one run that a condition is about. Raises DataError where there is none."""
+    """The rows of one run that a condition is about. Raises DataError where a judge has none, unless one is named."""
     words, measure, *_ = condition(text).groups()
     where = {"measure": measure} | {name: value.strip("\"'") for name, value in WORD.findall(words)}
     meant = [row for row in rows if all(name in where or is_meant(row.get(name)) for name, is_meant in gated.items())]
@@ -53,6 +53,9 @@ def rows_meant(text: str, rows: Sequence[Mapping[str, Any]], gated: Gate) -> lis
         if not meant:
             hint = did_you_mean(value, known)
             raise DataError(f"--fail-if '{text}': no row of {rows[0]['run']} has {name}={value}. {hint}")
+    lacking = {row["judge"] for row in rows} - {row["judge"] for row in meant}
+    if lacking and "judge" not in where:
+        raise DataError(f"--fail-if '{text}': no row is of {min(lacking)}; choose another by judge=NAME")
     return meant
 
 

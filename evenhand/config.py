@@ -95,8 +95,9 @@ def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 def check_no_secret(tree: Any) -> Any:
     """The tree as it is. Raises HiddenError where a text in it looks like a key of some service."""
     for key, value in leaves(tree):
-        if isinstance(value, str) and SECRET_VALUE.search(value):
-            raise HiddenError(f"{key}: {NO_SECRET}")
+        texts = value if isinstance(value, dict) else [value]
+        if any(isinstance(text, str) and SECRET_VALUE.search(text) for text in texts):
+            raise HiddenError(f"{key or 'a key'}: {NO_SECRET}")
     return tree
 
 

@@ -98,6 +98,7 @@ class Completion:
     completion_tokens: int | None = None
     rendered: str | None = None  # the chat template's output, with sample 0; None when a server rendered it unseen
     answered_by: str | None = None  # the model and fingerprint that a server's reply names, with sample 0
+    thought: str | None = None  # what stood before the text, of a judge that thinks first
 
     @property
     def is_error(self) -> bool:

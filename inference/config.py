@@ -29,7 +29,9 @@ SECRET_NAME = re.compile(  # of a field of a request, or a part of an address
     r"|passw(or)?d|secret|^(x[_-])?(auth|token|key|pat)$",
     re.IGNORECASE,
 )
-RANDOM = re.compile(r"(?=\w*\d)(?=\w*[a-z])(?=\w*[A-Z])[a-zA-Z\d]{20,}")  # a part of an address that is no name
+RANDOM = re.compile(  # a part of an address that is no name; Cloudflare's accounts have public ones
+    r"/(?=\w*\d)((?=\w*[a-z])(?=\w*[A-Z])[a-zA-Z\d]{20,}|(?<!/accounts/)(?i:(?=\d*[a-f])[\da-f]{32,}))(?![^/])"
+)
 
 
 class SamplingConfig(Closed):
@@ -74,7 +76,7 @@ class SamplingConfig(Closed):
 def checked_address(url: str) -> str:
     """The address as it is. Raises ValueError where it is none, or where a password or a key may stand in it."""
     parts = url.split("/")[3:]
-    if re.search("[@?#]", url) or any(map(RANDOM.fullmatch, parts)) or any(map(SECRET_NAME.fullmatch, parts[:-1])):
+    if re.search("[@?#]", url) or RANDOM.search("/".join(["", *parts])) or any(map(SECRET_NAME.fullmatch, parts[:-1])):
         raise HiddenError(f"its @, ?, # or path {NO_SECRET}")
     if not re.fullmatch(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?(/[\x21-\x7e]*)?", url):
         raise ValueError("is no address; write http://HOST:PORT/v1")

@@ -33,6 +33,7 @@ from evenhand.run_directory import (
 )
 from evenhand.study import LazyUnits
 from evenhand.terminal import say
+from evenhand.thoughts import thought_apart
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong
 from inference.open_engine import device_name, open_engine
@@ -162,7 +163,7 @@ def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, r
     too_long = dict[Prompt, str]()
     while prompts:
         try:
-            for completion in engine.generate(prompts, schedule.due):
+            for completion in map(thought_apart, engine.generate(prompts, schedule.due)):
                 schedule.add(completion)
                 yield completion
             break

@@ -151,6 +151,7 @@ def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None 
             completion_tokens=generated if n == 1 else None,
             rendered=writable(rendered) if isinstance(rendered, str) and index == 0 else None,
             answered_by=answered_by if index == 0 else None,
+            thought=read_thought(choice),
         )
         for index, choice in enumerate(choices)
     ]
@@ -179,6 +180,13 @@ def read_text(choice: Mapping[str, Any], generated: int | None) -> str:
     if not texts and not generated:
         raise NoReply("reply without text")
     return writable(texts[0]) if texts else ""
+
+
+def read_thought(choice: Mapping[str, Any]) -> str | None:
+    """What a server keeps apart of a choice: the thought before its text, by either of the names in use."""
+    message = choice.get("message")
+    fields = [message.get(key) for key in ("reasoning_content", "reasoning")] if isinstance(message, dict) else []
+    return next((writable(text) for text in fields if isinstance(text, str) and text), None)
 
 
 def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, float]:

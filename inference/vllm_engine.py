@@ -1,11 +1,15 @@
 """vLLM, offline. The only file that imports it; the same code serves CPU and CUDA."""
 
 import os
+import re
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from threading import Thread
 from typing import Any, Self
 
 from evenhand.checkpoints import adapter_folder, adapter_rank, load_tokenizer, resolve
@@ -32,6 +36,9 @@ WITHOUT_VLLM = "set 'engine={kind: transformers, dtype: float32}'"
 NO_ARGUMENTS = {"kind", "cpu_kv_cache_gib", "deterministic", "extra"}  # keys of `engine` that vLLM's LLM does not have
 DRAWN_BY = ("temperature", "top_p", "top_k", "repetition_penalty", "max_tokens", "n")  # keys of `sampling` that it has
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM has kernels for
+LOG = bytearray()  # the end of what the engine's processes wrote to standard error
+LOG_LENGTH = 32_768
+MEMORY = "; see engine.max_model_len, max_num_seqs, gpu_memory_utilization, and on a CPU cpu_kv_cache_gib"
 BY_TRANSFORMERS = "set 'engine={kind: transformers, dtype: bfloat16}', or take a node with driver 580 or newer"
 
 
@@ -110,8 +117,7 @@ class VllmEngine:
             raise
         except EngineDeadError as error:
             raise ModelError(
-                f"the vLLM engine died ({error}); its own message stands above. What was answered is kept: the same "
-                "command continues. Out of memory? Lower engine.gpu_memory_utilization, max_model_len or max_num_seqs"
+                f"the vLLM engine died ({reason_of(error)}). What was answered is kept: the same command continues"
             ) from None
         supply.check_prompt_lengths()
 
@@ -203,6 +209,7 @@ def set_variables(settings: VllmConfig) -> None:
         os.environ.setdefault("VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS", "3600")
         os.environ.setdefault("VLLM_ENGINE_READY_TIMEOUT_S", "3600")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is for results
     os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")  # is compiled with nvcc at start; few nodes have it
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
     if settings.deterministic:
@@ -234,13 +241,40 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
         raise ConfigError(f"engine.extra: {', '.join(taken)} is set by Evenhand or a key of its own; leave it out")
     try:
         arguments |= settings.extra
-        return vllm.EngineArgs(**arguments).create_engine_config() if is_trial else vllm.LLM(**arguments)
+        with log_kept():
+            return vllm.EngineArgs(**arguments).create_engine_config() if is_trial else vllm.LLM(**arguments)
     except (RuntimeError, ValueError, TypeError, OSError, SafetensorError) as error:
         kill_engines()  # one that did not start in time goes on loading, and this process would wait for it
-        reason = " ".join(str(error).split())[:400]
-        if visible_gpus() and (problem := kernels_refused()):
-            reason += f"; {problem}"
-        raise ModelError(
-            f"{folder}: vLLM could not start ({reason}). If it says that memory is short, lower "
-            "engine.gpu_memory_utilization or engine.max_model_len, or raise engine.tensor_parallel_size"
-        ) from None
+        problem = f"; {kernels}" if visible_gpus() and (kernels := kernels_refused()) else ""
+        raise ModelError(f"{folder}: vLLM could not start ({reason_of(error)}){problem}") from None
+
+
+@contextmanager
+def log_kept() -> Iterator[None]:
+    """Context manager: LOG holds the end of what processes started in it write to standard error, where it goes on."""
+    shown, (source, sink) = os.dup(2), os.pipe()
+    LOG.clear()
+
+    def copy() -> None:
+        with os.fdopen(source, "rb", buffering=0) as log, os.fdopen(shown, "wb", buffering=0) as terminal:
+            while chunk := log.read(LOG_LENGTH):
+                terminal.write(chunk)
+                LOG[:] = (LOG + chunk)[-LOG_LENGTH:]
+
+    os.dup2(sink, 2)
+    os.close(sink)
+    Thread(target=copy, daemon=True).start()
+    try:
+        yield
+    finally:
+        os.dup2(shown, 2)
+
+
+def reason_of(error: Exception) -> str:
+    """What vLLM raised, or where its core failed the last error in the core's log; with advice if memory is short."""
+    reason = str(error)
+    if re.search("engine ?core", reason, re.IGNORECASE):
+        time.sleep(0.5)  # the log is copied a moment later
+        reason = [reason, *re.findall(r"\b[\w.]*(?:Error|Exception): .+", LOG.decode(errors="replace"))][-1]
+    is_short = re.search(r"memory|bad_alloc|: -9\b", reason, re.IGNORECASE)  # -9: killed by the system
+    return " ".join(reason.split())[:400] + (MEMORY if is_short else "")

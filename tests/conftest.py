@@ -53,16 +53,18 @@ def without_pictures_and_syncing():
     """Figures are not drawn, which takes most of a report's time, but within `drawing`.
 
     Nor are files synced: a power cut could lose them, a killed process does not. Nor is PEFT's card beside each
-    checkpoint made of its template, which takes longer than to save the weights.
+    checkpoint made of its template, which takes longer than to save the weights. Who holds a lease shows it at once.
     """
     from huggingface_hub import ModelCard
     from matplotlib.figure import Figure
 
+    from evenhand import lease
     from tests.made.report_html import without_drawing
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", without_drawing)
         patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setattr(lease, "BEAT_S", 0.2)
         patch.setattr(ModelCard, "from_template", lambda facts, **_: ModelCard(f"---\n{facts}\n---\n"))
         yield
 
@@ -141,7 +143,16 @@ def pytest_report_header(config):
     return [*found, f"Python {platform.python_version()}, {versions}; vLLM's runner V{int(runner) + 1}"]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """The second process goes through folders backwards: in a new environment each compiles half of the libraries."""
+    report = yield
+    if os.environ.get("PYTEST_XDIST_WORKER") == "gw1" and isinstance(collector, pytest.Session | pytest.Dir):
+        report.result.reverse()
+    return report
+
+
 def pytest_collection_modifyitems(items):
     """The files that take longest are begun first, so that no process is left with one of them at the end."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    items.sort(key=lambda item: (-slow[item.path], item.path))

@@ -64,7 +64,7 @@ def objective_of(config: AnyRun) -> Objective:
             return Objective(lambda a: dpo(a, beta), branches, True, chance=math.log(2), slope=beta / 2)
         case LabelFreeRun():  # its chance depends on the base's verdicts: label_free_chance
             return Objective(label_free, "none", True, chance=math.inf, slope=0)
-        case BCTRun() | RightRepliesRun():  # how far its own replies can be learnt is not known beforehand
+        case BCTRun() | RightRepliesRun():  # its chance depends on the vocabulary: see objective_for
             return Objective(cross_entropy, "right", False, chance=math.inf, slope=0)
     loss = partial(paired, weight=config.paired.weight) if isinstance(config, PairedRun) else cross_entropy
     n_tokens = 2 if learns_eos else 1

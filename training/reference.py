@@ -20,7 +20,7 @@ from evenhand.files import read_jsonl, write_jsonl
 from evenhand.records import digest
 from evenhand.terminal import note_progress
 from training.batches import Collator, Group, LogProbs, answers_of, numbers_of, padded_logs
-from training.config import AnyRun, LabelFreeRun, PairedRun, SFTRun, TrainingConfig
+from training.config import AnyRun, BCTRun, LabelFreeRun, PairedRun, RightRepliesRun, SFTRun, TrainingConfig
 from training.examples import Example, together
 from training.objectives import Answers, Objective, label_free_chance, objective_of
 from training.processes import agreed, processes
@@ -141,9 +141,11 @@ def n_tokens(group: Group) -> int:
     return sum(example.n_tokens for example in group)
 
 
-def objective_for(config: AnyRun, examples: Sequence[Example], reference: Reference | None) -> Objective:
+def objective_for(
+    config: AnyRun, examples: Sequence[Example], reference: Reference | None, vocabulary: int = 0
+) -> Objective:
     """The config's objective; its chance is computed from the examples, or from the base's answers to them, where it
-    depends on those.
+    depends on those. Of whole replies it is that of guessing each token of the vocabulary.
     """
     n_choices = [len(example.choices) for example in examples]
     objective = replace(objective_of(config), chance_accuracy=fmean(1 / n for n in n_choices))
@@ -152,6 +154,8 @@ def objective_for(config: AnyRun, examples: Sequence[Example], reference: Refere
         # log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. Neither contains the tokens of a name behind its first.
         chance, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
         return replace(objective, chance=chance, slope=slope)
+    if isinstance(config, BCTRun | RightRepliesRun):
+        return replace(objective, chance=math.log(vocabulary))
     if reference and isinstance(config, LabelFreeRun):
         verdicts = padded_logs([reference.answers[example].verdicts for example in examples])
         base = Answers(

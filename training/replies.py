@@ -24,6 +24,7 @@ from evenhand.float32 import float32_head
 from evenhand.generation import generated, stop_ids
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import CONFIG_FILE, check_complete
+from evenhand.thoughts import thought_apart
 from training.config import TrainingConfig, WritingStudy
 from training.examples import TOO_LONG, Example, Sifted, TrainingPrompt, sifted
 from training.qlora import autocast
@@ -36,6 +37,10 @@ NO_RIGHT = "no reply is right"
 ONE_SIDED = "its condition lacks right replies of some verdict"
 ENOUGH = "the rarest verdict of a condition has no more"
 NO_PAIR = "its replies make no pair"
+THINKS = (
+    "thinks before it replies, and thoughts are not learnt unless you say so: switch thinking off in model."
+    "chat_template_args ({enable_thinking: false} for many models) and sample again, or set examples.thoughts=true"
+)
 WORD = re.compile(r"[^\W\d_]{4,}")
 FUNCTION_WORDS = {"this", "that", "with", "from", "what", "which", "have", "does", "your", "they", "their", "there"}
 AT_ONCE = 8  # prompts that a model answers together
@@ -65,9 +70,11 @@ class ReplyTargets:
             raise ConfigError(
                 f"{where}: holds replies of {sampled['model']['name']}, and {config.model.name} is trained"
             )
-        if sampled.get("patch") or sampled.get("chat_template", True) != config.examples.chat_template:
+        asked = (sampled.get("patch"), sampled.get("chat_template", True), sampled["model"].get("chat_template_args"))
+        if asked != (None, config.examples.chat_template, config.model.chat_template_args):
             raise ConfigError(
-                f"{where}: was asked with a patch or another chat_template; sample without, as it is trained"
+                f"{where}: was asked with a patch, or another chat_template or model.chat_template_args; sample as it "
+                "is trained"
             )
         self.max_tokens = int(sampled["sampling"]["max_tokens"])
         self.is_structured = sampled["sampling"].get("structured") == "json"
@@ -78,6 +85,8 @@ class ReplyTargets:
         contract = reply_contract(tokenizer, config.examples.chat_template, config.model.chat_template_args)
         if contract.end is None:
             raise ModelError(f"{tokenizer.name_or_path}: has no token that ends a turn, which replies are to learn")
+        if contract.thinks and not config.examples.thoughts:
+            raise ModelError(f"{tokenizer.name_or_path}: {THINKS}")
         self.end = contract.end
         # Condition → prompts kept, and left out for a reason
         self.counts = defaultdict[str, Counter[str]](lambda: Counter({KEPT: 0}))
@@ -162,7 +171,7 @@ class ReplyTargets:
 
     def replies(self, prompt: Prompt) -> list[Completion]:
         """The run's replies to a prompt. Raises DataError where it has none."""
-        replies = self.answers.replies_to(prompt.prompt_hash)
+        replies = [thought_apart(reply) for reply in self.answers.replies_to(prompt.prompt_hash)]
         if not replies:
             raise DataError(
                 f"{self.run}: has no reply to {prompt.item_id}, {prompt.condition}: its section asks others; take "
@@ -173,7 +182,7 @@ class ReplyTargets:
     def verdicts(self, prompt: TrainingPrompt, source: Prompt) -> list[Reply]:
         """The whole replies to a prompt, or to its baseline, that have a verdict, in an order drawn once."""
         replies = [
-            Reply(outcome, reply.text)
+            Reply(outcome, (reply.thought or "") * self.config.examples.thoughts + reply.text)
             for reply in self.replies(source)
             if (outcome := outcome_of(prompt, self.place(source, reply))) is not None
         ]

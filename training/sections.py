@@ -19,6 +19,7 @@ class ExamplesConfig(Closed):
     max_prompt_length: int = Field(default=768, ge=1)  # tokens; longer prompts are left out and listed, never cut
     # Of a judge that writes: a finished sampling run of the train split, whose replies are learnt whole
     replies: Path | None = Field(default=None, exclude_if=is_none)
+    thoughts: bool = Field(default=False, exclude_if=lambda is_set: not is_set)  # learn what stands before them, too
 
 
 class LoraSettings(Closed):

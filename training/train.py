@@ -168,7 +168,7 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
     # Less than an epoch leaves groups out: the base is not asked about them.
     trained = [e for index in sorted({n for batch in plan.microbatches for n in batch}) for e in groups[index]]
     reference = reference_of([*trained, *run.dev], config, model, run.base_facts, pad) if is_asked else None
-    objective = objective_for(config, trained, reference)
+    objective = objective_for(config, trained, reference, len(run.tokenizer))
     collator = Collator(
         pad=pad,
         branches=objective.branches,

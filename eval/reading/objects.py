@@ -6,16 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from evenhand.records import Completion
+from evenhand.thoughts import without_thinking
 
 OK = "ok"
 MALFORMED = "malformed"  # not of the form that was asked for
 CUT = "cut"  # the same, because the reply reached its longest length
 FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
-TAG = r"(?i:think|thinking|thought)[>\]]"
-HARMONY = re.compile(r"\Aanalysis.*?assistant(?:commentary.*?assistant)?final", re.DOTALL)  # gpt-oss without its tokens
-THOUGHT = re.compile(rf"[<\[]{TAG}.*?(?:[<\[]/{TAG}|\Z)", re.DOTALL)
-# Some chat templates open the thinking in the prompt. Before a word in lower case it is a mention: "the </think> tag".
-LONE_END = re.compile(rf"[<\[]/{TAG}(?![ \t]+[a-z])")
 MOST_OBJECTS, MOST_BROKEN = 1_000, 100  # of a model that does not stop
 OBJECT = re.compile(r"\{(?=\s*[\"}])")
 STRAIGHT = str.maketrans("“”„‘’", '"""\'\'')
@@ -42,14 +38,6 @@ def json_in(text: str) -> Any:
         except (ValueError, RecursionError):  # a looping model can nest brackets, or write digits, without end
             continue
     return None
-
-
-def without_thinking(text: str) -> str:
-    """A reply's text without thoughts (appendix A.3): those that stand in it, and what is before an end alone.
-
-    Nothing is left of a thought that does not end.
-    """
-    return LONE_END.split(THOUGHT.sub("", HARMONY.sub("", text)))[-1]
 
 
 def as_turn(reply: Completion) -> str:

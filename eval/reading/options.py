@@ -5,46 +5,26 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, P
+from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, M, P
 
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
 ORDINALS = [P.text("first"), P.text("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
-# What judges are told to write, by the name under which a study asks for it.
-PRESETS = {
-    "[[A]]": r"\[\[(.{1,40}?)\]\]",
-    "[RESULT] 4": r"\[RESULT\][:\s(]*([^\s()]{1,40})",
-    "\\boxed{B}": r"\\boxed\{+(?:\\text\{)?([^{}]{1,40})\}",
-    "<answer>B</answer>": r"<(?:final_)?(?:answer|verdict|choice|score|rating)>\s*([^<>]{1,40}?)\s*</",
-    "<<<B>>>": r"<<<([^<>]{1,40})>>>",
-}
+PRESETS: dict[str, str] = P.SPEC[
+    "presets"
+]  # what judges are told to write, by the name under which a study asks for it
 PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
-# A chat that goes on behind the reply, as a model writes it that does not stop.
-TURN = re.compile(r"<\|\w+\|>|</?s>|\[/?INST\]|^\W*(?:human|user|assistant|question)\W*:", re.IGNORECASE | re.MULTILINE)
-MARKUP = re.compile(
-    r"[\U0001f300-\U0001faff]|</?(?:b|i|u|em|strong|code)>|[*`#$\\~\u200b\u200e\u200f\ufe0f\ufeff\u20e3]+|(?<!\w)_+|_+(?!\w)"
-)
-# Lines that are no part of the answer: quotations, how sure the judge is, and what it does not tick.
-BESIDE = re.compile(
-    r"\s*>|\W*(?:confidence|certainty|konfidenz|confiance|confianza)\b|\W*[\[(] ?[\])]|.*[❌☐✗]\W*$", re.IGNORECASE
-)
 QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')  # no NFKC makes a 2 of a square
-QUOTATION = re.compile(r"\"[^\"\n]*\"|(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)")
-ITEM = re.compile(r"(?:^|(?<=[.!?;] ))\W*(\d{1,2})[.)] (?=\w)", re.MULTILINE)  # of a list, which begins with 1
-IDIOM = re.compile(P.filled("(?i:{idiom})"))  # "no doubt" is no No
 LETTERS = "0-9A-Za-z_\u00c0-\u04ff"  # of scripts that set blanks between words
 
 
 def plain(text: str) -> str:
     """A text without markup, with plain quotes and digits, up to where the model writes the next turn itself."""
-    text = re.sub(
-        r"[\u2212\u2013\ufe63\uff0d] ?(?=\d)", "-", next((turn for turn in TURN.split(text) if turn.strip()), "")
-    )
+    text = P["minus"].sub("-", next((turn for turn in P["turn"].split(text) if turn.strip()), ""))
     text = re.sub(r"\\(?:text|math)\w*\{([^{}]*)\}", r"\1", text)
     text = unicodedata.normalize("NFKC", text.translate(QUOTES).replace("\U0001f51f", "10"))
-    text = re.sub(r"(?<=[^|\n]) \| (?=\w+:)", "\n", text)  # "Answer: A | Confidence: 90 %"
-    lines = MARKUP.sub("", text).splitlines()
-    said = [line for line in lines if not BESIDE.match(line)]
+    lines = P["markup"].sub("", P["arrow"].sub(r"\1: ", P["line_end"].sub("\n", text))).splitlines()
+    said = [line for line in lines if not P["beside"].match(line)]
     return "\n".join(said if any(map(str.strip, said)) else lines).strip()
 
 
@@ -122,14 +102,19 @@ class Options:
             return f" {chr(SHOWN_AS + place)} " if place is not None else " "
 
         text = plain(PRESET.sub(shown, text))
-        if self.is_numbers and (items := ITEM.findall(text)) and items[0] == "1":
-            text = ITEM.sub("1) " if len(items) == 1 else "", text)
-        text = IDIOM.sub("", text)
+        if self.is_numbers and (items := P["item"].findall(text)) and items[0] == "1":
+            text = P["item"].sub("1) " if len(items) == 1 else "", text)
+        text = P["acronym"].sub(lambda letters: re.sub(r"\W", "", letters[0]), P["said"].sub("", text))
         exact = "|".join(map(re.escape, map(plain, self.symbols)))
-        text = re.sub(rf"(?i)[\"'\[<]+ ?({exact}) ?[\"'\]>]+", r"\1", text)
+        copied = r"(?:[.:)] [^\"'\n]{1,60})?" if self.texts else ""  # "2. No"
+        text = re.sub(rf"(?i)[\"'\[<]+ ?({exact}){copied} ?[\"'\]>]+", r"\1", text)
         for pattern in self.mentions:
             text = pattern.sub(mark, text)
-        return QUOTATION.sub(' "" ', text).lower()
+        for place, symbol in enumerate(self.symbols):  # "The author did nothing wrong", where no option is named
+            if (name := f"like {symbol.casefold()}") in P.words and not re.search(M, text):
+                text = re.sub(f"(?i:{P.text(name)})", chr(FIRST + place), text)
+        text = P["goes_on_with"].sub(r"\1", text)
+        return P["quotation"].sub(' "" ', text).lower()
 
     def mentioned(self, mention: re.Match[str]) -> int | None:
         """The place of the option that a mention spells."""
@@ -170,16 +155,10 @@ def spellings(symbols: tuple[str, ...], *, is_polar: bool) -> re.Pattern[str]:
         kinds.append(rf"(?:^[^\w\n]*|:[^\w\n]*)(?P<lower>{lower})(?=[^\w\n]*$)")
         kinds.append(rf"\A\W*(?P<opening>{lower})(?=\)(?![\s\S]*\b[a-z]\)))")
     if options.is_short and not is_polar:
-        what = rf"(?: (?:one|{P.text('noun')})(?!\w)|(?= (?:is|was|wins|has|would)\b)|(?(the)(?=[,:;.()—–]|$)|(?!)))"
-        ordinals = "|".join(ORDINALS[: len(symbols)])
-        kinds.append(
-            rf"(?i:(?<!\w)(?<!\ba )(?<!distant )(?:(?P<the>the|die|der|la|le|el) )?(?P<ordinal>{ordinals}){what})"
-        )
+        ordinals = P.text("pair") * (len(symbols) > 2) + f"(?:{'|'.join(ORDINALS[: len(symbols)])})"
+        kinds.append(rf"(?i:{P.text('the')}(?P<ordinal>{ordinals}){P.text('ordinal')})")
     if options.is_numbers:
-        before = "|".join(
-            rf"(?<=(?<!\w){word} )" for word in ("is", ":", "a", "an", "it", "say", "with", "choose", "answer")
-        )
-        kinds.append(rf"(?i:(?:^|{before})(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
+        kinds.append(rf"(?i:{P.text('before_number')}(?P<number>{numbers}){unit}(?=\W*$|[.,;:!]))")
     symbol = "|".join(form + (P.text("article") if form == "A" else "") for form in exact)
     if not options.is_short:  # "the correct answer" is no verdict
         symbol = rf"(?i:{any_case})" + (rf"(?! {P.text('verdict')})" if is_polar else "")

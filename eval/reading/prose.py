@@ -17,7 +17,6 @@ from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, M, P, Vocabulary, pla
 LEVELS = ("named", "label", "alone", "stated", "asked", "final", "shown")
 NAMED, LABEL, ALONE, STATED, ASKED, FINAL, SHOWN = range(7)
 LONGEST_CLAUSE = 300  # characters; a longer one claims nothing
-SENTENCE = re.compile(r"(?<!\bdr)(?<!\bprof)(?<!\bmr)(?<!\bmrs)(?<!\bvs)(?<!\bno)(?<=[.!?;])[\"')\]]*\s+|(?<=。)")
 # Words that do not tell who speaks in a framing.
 COMMON = " ".join(P.words[name] for name in ("verdict", "noun", "claim", "filler", "i"))
 
@@ -41,10 +40,11 @@ class Quotable:
         before = [
             sentence[: says.start()]
             for line in marked.splitlines()
-            for sentence in SENTENCE.split(line)
+            for sentence in P["sentence"].split(line)
             if (says := P["says"].search(sentence))
         ]
         names = {name for text in before for name in re.findall(r"\w{4,}", text)} - set(re.findall(r"\w+", COMMON))
+        self.asserts = len(P["told"].findall(marked)) == 1 and not P["doubts"].search(marked)  # that the claim is so
         self.speakers = re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)") if names else None
 
     def repeats(self, clause: str) -> bool:
@@ -62,11 +62,12 @@ class Prose:
         self.claims: list[Claim] = []
         self.n_opening, self.has_lines = 0, len(lines) > 1  # claims of the first sentence
         self.may_list = re.match(rf"\W*{M}\W? ?:", "".join(lines[:1])) is not None  # "A: short", and B is to come
+        self.begins = re.match(rf"\W*(?!\W*[\uf000-\uf8ff]){M}", "".join(lines[:1])) is not None
         self.claimed_once = lru_cache(maxsize=64)(self.claimed)  # of a model that repeats itself
         self.concludes = self.is_last = False
         for line, text in enumerate(lines):
             is_last_line = line == len(lines) - 1
-            sentences = [*filter(None, SENTENCE.split(text))]
+            sentences = [*filter(None, P["sentence"].split(text))]
             for sentence in sentences:
                 self.is_last = is_last_line and sentence is sentences[-1]
                 is_told, self.supposes = False, self.words["supposes"].match(sentence) is not None
@@ -100,12 +101,16 @@ class Prose:
         claimed, level = self.claimed_once(self.words["pairs"].sub("", clause))
         is_so = (opens is not None and not is_contrast) or (level == NAMED and re.search(f": ?{M}\\W*$", clause))
         self.concludes = self.is_last and bool(is_so)
-        if is_told or (self.tells(clause) and not self.words["judges"].match(clause)):
+        is_judged = self.rights(clause) or self.words["is_so" if opens else "judges"].match(clause)
+        if is_told or (self.tells(clause) and not is_judged):
             self.add(line, claimed if is_told and opens else [], is_contrast=True)  # what follows from what others say
             return True
         claimed = [] if level is None and (rebuts or self.words["reason"].match(clause)) else claimed
-        if is_contrast and level is None and self.words["unclaimed"].search(clause):
-            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed)))  # "but also not B"
+        is_denial = (is_contrast or (self.options.polar and begins_line)) and self.words["denies"].match(
+            clause
+        )  # "But it is not."
+        if is_denial or (is_contrast and level is None and self.words["unclaimed"].search(clause)):  # "but also not B"
+            self.claims.append(Claim(-1, None, line, is_noun=False, is_contrast=bool(claimed or is_denial)))
         is_contrast = is_contrast or self.words["partly"].search(clause) is not None
         self.add(line, claimed, level, is_contrast=is_contrast)
         return False
@@ -123,11 +128,12 @@ class Prose:
             and place_of(mention) not in self.options.common
             and self.words["bad_rest"].match(rest) is not None
         )
-        self.add(line, [mention], None if is_item or is_bad else LABEL)
+        is_reasoned = lead["mark"] != ":" and self.words["reason"].match(rest)
+        self.add(line, [mention], None if is_item or is_bad else ALONE if is_reasoned else LABEL)
         is_told = self.read(rest, line, is_told)
         is_remark = (lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest)) or self.words["reason"].match(rest)
         self.add(line, [] if is_remark else re.findall(M, rest))
-        against = [mention] if is_item or is_bad else []
+        against = [mention] if is_item or (is_bad and not (is_subject and not re.search(M, rest))) else []
         if polar and says_true is not None:
             against.append(chr(FIRST + polar[not says_true]))
         self.add(line, against, is_contrast=True)
@@ -136,7 +142,7 @@ class Prose:
     def claimed(self, clause: str) -> tuple[list[str], int | None]:
         """The options that a clause claims, and how firmly; or those that it mentions, and None."""
         words, polar = self.words, self.options.polar
-        truth = words["is_true"].fullmatch(clause)
+        truth = words["is_true"].fullmatch(clause) or self.rights(clause)
         if truth and not truth["claim"]:  # "Right: it is in Rome" agrees with nobody
             is_bare = not truth["not"] and (truth["tail"] or truth["m"])
             truth = None if is_bare or (truth["m"] and self.options.is_short) else truth
@@ -182,10 +188,16 @@ class Prose:
             place, is_noun = place_of(mention), mention >= chr(NOUN)
             self.claims.append(Claim(place, SHOWN if is_shown else level, line, is_noun, is_contrast, self.concludes))
 
+    def rights(self, clause: str) -> re.Match[str] | None:
+        """A clause that says whether the speaker of a framing, who asserts the claim there, is right."""
+        said = self.quotable.asserts and self.words["is_right" if self.tells(clause) else "agrees"].fullmatch(clause)
+        is_speaker = said and (not said["who"] or said["who"].replace("you", "i") in self.quotable.words.split())
+        return (said or None) if is_speaker else None
+
     def tells(self, clause: str) -> bool:
         """Whether a clause is what somebody else says."""
         if self.words["own"].match(clause) and not self.words["reported"].search(clause):
             return False
-        clause = re.sub(r"\([^()]*\)", "", clause)
+        clause = self.words["aside"].sub("", clause)
         is_named = self.quotable.speakers is not None and self.quotable.speakers.search(clause) is not None
         return is_named or any(self.words[name].search(clause) for name in ("speaker", "reported"))

@@ -11,17 +11,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from eval.reading.objects import values_of, without_thinking
+from eval.reading.objects import values_of
 from eval.reading.options import PRESETS, Options, options_of, words_only
 from eval.reading.prose import ALONE, FINAL, LABEL, LONGEST_CLAUSE, NAMED, SHOWN, STATED, Claim, Prose, Quotable
 from eval.reading.vocabulary import M, P, Vocabulary, place_of
+from evenhand.thoughts import without_thinking
 
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
 LONGEST = 5_000  # characters of prose; of more, its two ends
-SENTENCE_END = re.compile(r"[.!?;。][\"')\]]*(?=\s|$)|\n")
-UNFINISHED = re.compile(r"\{\s*[\"']|\A[`json\s]*\{")  # of JSON, in which the verdict may be still to come
-FINAL_WORDS = re.compile(P.filled(r"(?i:{final}\W+)?(?i:{verdict})\W*{is}\W*([^\n]{1,80})"))
 
 TRUTH = options_of(("correct", "incorrect"), ())
 
@@ -55,7 +53,7 @@ def read(
         return Reading(None, CUT)
     if text in options.symbols:
         return Reading(options.symbols.index(text), WHOLE)
-    values, prose = values_of(text, is_key)
+    values, prose = values_of(text, lambda key: is_key(key, "true_key" if options.polar else "key"))
     if values:
         behind = text.rpartition("}")[2] if "}" in text else ""
         said = written(behind, options, pattern, quotable, is_cut, words).place
@@ -70,9 +68,11 @@ def read(
                 truths = [written(value, TRUTH, quotable=quotable).place for value in others]
                 places |= {polar[truth] for truth in truths if truth is not None}
         return one_of([*places, said], JSON)
-    if is_cut and UNFINISHED.search(prose):
+    if is_cut and P["unfinished"].search(prose):
         return Reading(None, CUT)
-    return written(prose, options, pattern, quotable, is_cut, words)
+    reading = written(prose, options, pattern, quotable, is_cut, words)
+    keyed = options.marked(re.sub("[\"']", "", text)) if reading.state == NONE and prose != text else ""
+    return (tabled(keyed, words) if not re.search(r"\w", words["row"].sub("", keyed)) else None) or reading
 
 
 def written(
@@ -90,7 +90,7 @@ def written(
     marked = P["heading"].sub(r"\g<verdict>: ", marked)
     last_line = marked.rpartition("\n")[2]
     if is_cut and not (len(last_line) <= LONGEST_CLAUSE and P["alone"].fullmatch(last_line)):
-        end = max((end.end() for end in SENTENCE_END.finditer(marked)), default=0)
+        end = max((end.end() for end in P["sentence_end"].finditer(marked)), default=0)
         marked = marked[:end]
     lines = [line for line in marked.splitlines() if re.search(r"[\w\ue000-\uf8ff]", line)]
     if not lines:
@@ -119,7 +119,8 @@ def quotable_of(symbols: tuple[str, ...], text: str) -> Quotable:
 def valid_pattern(pattern: str) -> re.Pattern[str]:
     """The pattern of a preset's name, or of a regular expression. Raises ValueError saying what is wrong with it."""
     try:
-        expression = FINAL_WORDS if pattern == "final" else re.compile(PRESETS.get(pattern, pattern), re.IGNORECASE)
+        own = P.text("final_words") if pattern == "final" else PRESETS.get(pattern, pattern)
+        expression = re.compile(own, re.IGNORECASE)
     except re.error as error:
         names = ", ".join([*PRESETS, "final"])
         raise ValueError(f"'{pattern}' is no regular expression ({error}); write one, or a name: {names}") from None
@@ -128,9 +129,9 @@ def valid_pattern(pattern: str) -> re.Pattern[str]:
     return expression
 
 
-def is_key(key: str) -> bool:
+def is_key(key: str, pattern: str = "key") -> bool:
     """Whether a key of JSON is that of a verdict: chosen_answer, finalVerdict, score."""
-    return P["key"].fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]", " ", key).lower()) is not None
+    return P[pattern].fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]", " ", key).lower()) is not None
 
 
 def one_of(places: Sequence[int | None], state: str) -> Reading:
@@ -154,7 +155,8 @@ def settled(prose: Prose, last: int, is_cut: bool) -> Reading:
     ]
     chosen, behind = claims[firm[-1]], claims[firm[-1] :]
     against = {claims[n].place for n in firm[-1 if chosen.is_conclusion and level <= STATED else 0 :]}
-    against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or level < STATED}
+    is_open = level < STATED and not (prose.begins and claims[0].level == ALONE)  # "A", and reasons, which may name B
+    against |= {claim.place for claim in behind if claim.is_contrast or claim.level is not None or is_open}
     if against != {chosen.place}:
         return Reading(None, TWO)
     if level == SHOWN:
@@ -169,7 +171,7 @@ def only_named(claims: list[Claim], options: Options, is_cut: bool) -> Reading:
     Words of any sentence ("yes", an option's text) say something in a conclusion alone.
     """
     last = claims[-1]
-    is_distinct = last.place not in options.common and (options.polar is not None or not options.forms)
+    is_distinct = last.place not in options.common and (options.polar is not None or not options.texts)
     is_only = len({claim.place for claim in claims}) == 1 or last.is_contrast
     if is_cut or last.level is None or not (last.is_conclusion or (is_only and is_distinct)):
         return Reading(None, CUT if is_cut else TWO)
@@ -189,6 +191,9 @@ def standing(prose: Prose, last: int, is_cut: bool) -> list[Claim]:
     ]
     labels = [claim for claim in claims if claim.level == LABEL]
     listed = {claim.line for claim in labels} if len({claim.place for claim in labels}) > 1 else set[int]()
+    by_line = {claim.line: claim.place for claim in claims if claim.level in (LABEL, ALONE) and claim.line < last}
+    if sorted(by_line.values()) == [*range(len(prose.options.symbols))]:  # the prompt's list of all options
+        listed |= set(by_line)
     headings = {claim.place for claim in claims if claim.level == ALONE and claim.is_noun}
 
     def counts(claim: Claim) -> bool:

@@ -93,8 +93,9 @@ def file_items(spec: DatasetSpec) -> Iterator[Item]:
         if normalised(correct) == normalised(incorrect):
             raise record.error("incorrect_answer", "is the correct answer, too; the two claims must differ")
         dataset = record.identifier("dataset") if "dataset" in values else spec.name
-        if dataset in AIO_DATASETS:
-            raise record.error("dataset", f"cannot be '{dataset}', which is asked in its own way; take another name")
+        if dataset in AIO_DATASETS or dataset[0] + dataset[-1] == "()":
+            kept = "r/AIO is asked in its own way, and names in brackets are those of our own rows"
+            raise record.error("dataset", f"cannot be '{dataset}': {kept}; take another name")
         own = [record.inside("meta"), record] if "meta" in values else [record]
         clusters = [name_in(each, "cluster") for each in own if each.values.get("cluster") is not None]
         if spec.has(name_in(record, "group") if "group" in values else normalised(question)):

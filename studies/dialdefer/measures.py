@@ -12,10 +12,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.reading.objects import last_object, last_value, without_thinking
+from eval.reading.objects import last_object, last_value
 from eval.reading.reader import read
 from eval.runs import SELF_READ, PlannedPrompt
 from evenhand.records import Completion
+from evenhand.thoughts import without_thinking
 from studies.dialdefer.records import Condition, Factors
 from studies.dialdefer.templates import NO_FIRST
 

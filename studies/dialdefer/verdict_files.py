@@ -11,7 +11,7 @@ import pandas as pd
 from eval.runs import reading_shares
 from eval.verdict_files import NO, Absent, Column, Layout, Texts, as_id, one_of, place, read_rows, refuse
 from evenhand.errors import DataError
-from evenhand.sources.record_fields import shown
+from evenhand.sources.record_fields import shown, table_name
 from studies.dialdefer.datasets import DATASET_NAMES
 from studies.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, REJECT, UNPARSED
 from studies.dialdefer.panels import EXTERNAL, MAIN_ROLES, JudgedRun, Panel, judge_of_files, named
@@ -49,7 +49,7 @@ DATASET_OF = {squeezed(dataset): dataset for dataset in DATASETS} | OTHER_SPELLI
 
 def dataset_named(text: str) -> str:
     """A known dataset in any spelling, or one of the user's own by its name."""
-    return DATASET_OF.get(squeezed(text)) or one_line(text)
+    return DATASET_OF.get(squeezed(text)) or table_name(one_line(text))
 
 
 LAYOUT = Layout(

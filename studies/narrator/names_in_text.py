@@ -8,6 +8,7 @@ behavior" and "the narrator" are Me; where Me is no option they are somebody who
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 from evenhand.files import shipped_yaml
@@ -61,8 +62,12 @@ class Names:
         shaped = {o for o, form in self.forms.items() for c in form if c.isalnum() or unicodedata.category(c) == "So"}
         function_words = {o for o, form in self.forms.items() if form.casefold() in WORDS and o not in designed}
         self.only_alone = function_words | (self.forms.keys() - shaped)
+
+    @cached_property
+    def places(self) -> re.Pattern[str]:
+        """Finds the options in a text. It takes ms to compile, and a reply that is an option does without."""
         longest = sorted(self.forms.values(), key=len, reverse=True)
-        self.places = re.compile("|".join(map(alone, longest)) or r"(?!)", re.IGNORECASE)
+        return re.compile("|".join(map(alone, longest)) or r"(?!)", re.IGNORECASE)
 
     def whole(self, text: str) -> tuple[str, ...]:
         """The options that a text is, by itself or but for markup, stops and case; the closest spelling decides.

@@ -13,9 +13,10 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
-from eval.reading.objects import json_in, without_thinking
+from eval.reading.objects import json_in
 from eval.reading.options import options_of
 from eval.reading.reader import PROSE, written
+from evenhand.thoughts import without_thinking
 from studies.narrator.clauses import (
     BLAME,
     OTHERS,

@@ -10,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in, without_thinking
+from eval.reading.objects import CUT, MALFORMED, OK, broken, json_in
 from eval.reading.reader import read
 from eval.reading.vocabulary import P, Vocabulary, patterns_in
 from evenhand.files import shipped_yaml
 from evenhand.records import Completion
 from evenhand.sources.record_fields import LONE_SURROGATE
+from evenhand.thoughts import without_thinking
 from studies.pluraleval.records import STANCES
 
 YES_NO = ("yes", "no")  # answers about entailment

@@ -42,14 +42,19 @@ Start = tuple[int, int]  # where an item begins: line and column
 def responses_in(reply: Completion) -> Read[list[str]]:
     """At most N_RESPONSES, none empty.
 
-    Its state is OK for exactly ten; else FEWER, MORE, CUT (fewer, since the reply was cut), UNNUMBERED (several lines
-    that nothing marks as responses: none is read), or NONE: one paragraph, questions, thinking without an end.
+    Its state is OK for exactly ten; else FEWER, MORE, CUT (fewer, since the reply was cut; a response that was cut in
+    its first sentence does not count), UNNUMBERED (several lines that nothing marks as responses: none is read), or
+    NONE: one paragraph, questions, thinking without an end.
     """
     text = own_words(reply).strip()
     text = text if "\n" in text else text.replace("\\n", "\n")
     is_cut = reply.finish_reason == "length"
     responses = [item for item in listed(text) if not PATTERNS["placeholder"].fullmatch(item)]
-    asks = 0 < len(responses) < 3 and all(response.endswith("?") for response in responses)
+    if is_cut and responses and text.endswith(responses[-1][-9:]) and not PATTERNS["sentence"].search(responses[-1]):
+        ends = [line.start() for line in re.finditer("\n", text)][::-1]  # not even one sentence
+        responses = next((items for end in ends if len(items := listed(text[:end])) < len(responses)), [])
+    is_asking = len(responses) < 3 or PATTERNS["asks"].match(text)
+    asks = responses and is_asking and all(response.endswith("?") for response in responses)
     if asks or (len(responses) < N_RESPONSES and PATTERNS["refusal"].match(text)):
         return Read([], NONE)
     if len(responses) >= N_RESPONSES:

@@ -232,9 +232,26 @@ def test_arguments_of_lm_eval_may_be_a_list_and_say_how_replies_were_drawn(tmp_p
     assert read_log(tmp_path / "samples_t_1.jsonl").sampling == {"temperature": 0.0, "max_tokens": 64}
 
 
-def test_a_log_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
+HEADER, BLANKS = json.dumps({"eval": {"model": "m", "task": "t"}}), " " * (1 << 23)
+
+
+@pytest.mark.parametrize(
+    ("header", "sample", "damaged", "says"),
+    [
+        (HEADER, f"{{{BLANKS}}}", None, "unpacks to over"),
+        (HEADER + BLANKS, "{}", None, "unpacks to over"),
+        ('{"eval": ' + "[" * 100_000, "{}", None, "no whole log"),
+        (HEADER, "{}", (b"header.json", 11), "no whole log"),  # the first packed byte
+        (HEADER, "{}", (b"PK\1\2", 10), "no whole log"),  # how it is packed
+    ],
+)
+def test_a_log_that_unpacks_to_far_more_than_its_size_or_is_damaged_is_refused(header, sample, damaged, says, tmp_path):
     with ZipFile(tmp_path / "log.eval", "w", ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", json.dumps({"eval": {"model": "m", "task": "t"}}))
-        archive.writestr("samples/1.json", b"{" + b" " * (1 << 23) + b"}")
-    with pytest.raises(DataError, match="unpacks to over"):
+        archive.writestr("header.json", header)
+        archive.writestr("samples/1.json", sample)
+    content = bytearray((tmp_path / "log.eval").read_bytes())
+    if damaged:
+        content[content.index(damaged[0]) + damaged[1]] = 255
+    (tmp_path / "log.eval").write_bytes(content)
+    with pytest.raises(DataError, match=says):
         read_log(tmp_path / "log.eval")

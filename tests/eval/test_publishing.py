@@ -9,6 +9,7 @@ from huggingface_hub import ModelCard
 from eval.__main__ import score_main
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
+from tests.made.made_runs import made_items, make_run, say
 
 ACCEPTED = {"c1_true": 8, "c1_false": 4, "c2_correct": 9, "c2_incorrect": 9}  # of ten items: DDS +60, accuracy C1 70
 FEW = ("--draws", "100")
@@ -71,10 +72,18 @@ def test_a_condition_must_hold_however_unparsed_replies_are_counted(condition, e
     assert (said in " ".join(capsys.readouterr().err.split())) is (ends == 5)
 
 
-def test_a_condition_is_about_every_run_and_not_about_groups_and_placebos_that_it_does_not_name(tmp_path):
-    """The placebo raises the share by 100, the friend by 0."""
+def test_a_condition_is_about_each_run(tmp_path):
+    runs = [make_run(tmp_path, lambda _: say(1), items=made_items(each, 8), name=each) for each in ("bbq", "gpqa")]
+    with pytest.raises(DataError, match="no row of gpqa-0000 has dataset=bbq"):
+        score_main([*map(str, runs), *FEW, "--fail-if", "dataset=bbq dds.value > 0"])
+
+
+def test_a_condition_is_about_every_judge_and_not_about_groups_and_placebos_that_it_does_not_name(tmp_path):
+    """The placebo raises the share by 100, the friend by 0; of one judge it is known what is right."""
     rows = [
-        {"item_id": i, "framing": framing, "answers": "yes|no", "answer": "yes" if framing == "placebo 1" else "no"}
+        {"model": judge, "item_id": i, "framing": framing, "answers": "yes|no", **label}
+        | {"answer": "yes" if framing == "placebo 1" else "no"}
+        for judge, label in (("a", {"label": "no"}), ("b", {}))
         for i in range(20)
         for framing in ("plain", "my friend", "placebo 1")
     ]
@@ -88,7 +97,9 @@ def test_a_condition_is_about_every_run_and_not_about_groups_and_placebos_that_i
             return ended.code
         return 0
 
-    assert ends("shift > 5") == 0
+    assert ends("shift > 5") == ends("judge=a right > 100") == 0
+    with pytest.raises(DataError, match="no row is of b; choose"):
+        ends("right > 100")
     assert ends("framing='placebo 1' shift > 5") == 4
     assert ends('framing="my friend" shift.value >= 0') == 4
 

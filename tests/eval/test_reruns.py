@@ -15,6 +15,7 @@ from inference.config import parse_sampling_config
 from inference.sampling import sample
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.made_runs import lean, made_items, make_run
+from tests.made.places import cases
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
 N_ITEMS = 10
@@ -52,15 +53,7 @@ def test_a_prompt_that_the_rerun_did_not_ask_is_in_no_row():
     assert (nothing["n_prompts"], nothing["rate"], nothing["low"]) == (0, None, None)
 
 
-@pytest.mark.parametrize(
-    ("model", "facts", "expected"),
-    [
-        ("base", {"checkpoint_hash": "c0"}, True),
-        ("base", {"checkpoint_hash": "c1"}, False),
-        ("base", {}, True),  # a server does not tell the hash
-        ("other", {}, False),
-    ],
-)
+@pytest.mark.parametrize(("model", "facts", "expected"), cases(__file__)["same_model"])
 def test_a_rerun_is_of_the_same_model(tmp_path, model, facts, expected):
     base = make_run(
         tmp_path, accepts, items=ITEMS, name="base", model="base", facts=facts and {"checkpoint_hash": "c0"}

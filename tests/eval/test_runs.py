@@ -10,6 +10,7 @@ from evenhand.cli.status import stages_of
 from evenhand.errors import DataError
 from evenhand.run_directory import finish
 from tests.made.made_runs import made_items, make_run, say
+from tests.made.places import cases
 
 ITEMS = made_items("pocket", 3)
 
@@ -53,14 +54,7 @@ def test_a_damaged_run_is_not_scored_nor_called_complete_and_hides_no_other(dama
     assert names in f"{run} {stage.note}"
 
 
-@pytest.mark.parametrize(
-    ("found", "instead", "problem"),
-    [
-        ('"dataset"', '"colour"', "dataset: Field required"),
-        ('"dataset"', '"colour": 1, "dataset"', "colour: Unexpected"),
-        ('"factors": {', '"factors": [], "n": {', "n: Input should be a valid integer"),
-    ],
-)
+@pytest.mark.parametrize(("found", "instead", "problem"), cases(__file__)["plans"])
 def test_a_plan_of_another_form_names_file_and_field(found, instead, problem, tmp_path):
     run = make_run(tmp_path, lambda _: say(1), items=ITEMS)
     changed(run / "plan.jsonl", lambda text: text.replace(found, instead))

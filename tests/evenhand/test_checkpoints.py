@@ -8,6 +8,7 @@ from evenhand import checkpoints
 from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, hub_snapshot, missing_files, resolve
 from evenhand.cli.doctor.model import find_model
 from evenhand.errors import ModelError
+from tests.made.places import cases
 
 MODEL = "nobody/nothing"
 
@@ -105,17 +106,7 @@ def folder(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    ("name", "counts"),
-    [
-        ("chat_template.jinja", True),
-        ("additional_chat_templates/tool.jinja", True),
-        ("tokenizer.model", True),
-        ("model.safetensors", True),
-        ("README.md", False),
-        ("DONE.json", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "counts"), cases(__file__)["counted"])
 def test_every_file_that_can_change_an_answer_counts_in_the_middle_too_and_no_other(name, counts, folder):
     before, content = checkpoint_hash(folder), bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1

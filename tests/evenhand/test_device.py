@@ -1,32 +1,21 @@
 """Never on the wrong device: where a GPU is meant and torch sees none, one message says why and what to do."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from evenhand import device, machine
 from evenhand.device import refusal, torch_device_name, visible_gpus
 from evenhand.errors import ModelError
-from evenhand.files import shipped_yaml
 from evenhand.machine import Gpu
 from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
 from inference.open_engine import device_name, open_engine
 from inference.sampling import sample
+from tests.made.places import cases
 from tests.made.toy_prompts import toy_config
 
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "535.104.05")
-VARIABLES = (
-    "CUDA_VISIBLE_DEVICES",
-    "ACCELERATE_USE_CPU",
-    "ACCELERATE_MIXED_PRECISION",
-    "SLURM_JOB_GPUS",
-    "SLURM_STEP_GPUS",
-    "SLURM_GPUS_ON_NODE",
-)
-
-
-CASES = shipped_yaml(Path(__file__).with_name("device.yaml"))
+CASES = cases(__file__)
+VARIABLES = CASES["variables"]
 
 
 @pytest.mark.parametrize(("variables", "listed", "build", "sign", "way_out"), CASES["meant"])

@@ -14,7 +14,7 @@ from evenhand.checkpoints import ModelConfig, load_model, load_tokenizer, patter
 from evenhand.errors import ModelError
 from evenhand.records import Message
 from tests.made.places import ROOT
-from tests.made.source_files import SOURCES, modules_of, shown, tree_of
+from tests.made.source_files import SOURCES, modules_of, nodes_of, shown
 from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
 
 
@@ -74,7 +74,7 @@ def test_nothing_here_trusts_remote_code():
     trusting = [
         f"{shown(file)}:{node.value.lineno}"
         for file in SOURCES
-        for node in ast.walk(tree_of(file))
+        for node in nodes_of(file)
         if isinstance(node, ast.keyword) and node.arg == "trust_remote_code"
         if not (isinstance(node.value, ast.Constant) and node.value.value is False)
     ]
@@ -86,7 +86,7 @@ def test_nothing_here_trusts_remote_code():
 def test_nothing_here_reads_a_pickle():
     reading = []
     for file in SOURCES:
-        for node in ast.walk(tree_of(file)):
+        for node in nodes_of(file):
             names = {module.partition(".")[0] for module in modules_of(node)}
             loader = ast.unparse(node) if isinstance(node, ast.Attribute) and node.attr == "load" else ""
             if names & {"pickle", "cloudpickle", "dill", "joblib", "shelve"} or loader in ("torch.load", "np.load"):

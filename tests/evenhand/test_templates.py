@@ -1,14 +1,12 @@
 """A template fills an item's values in, and reaches nothing else."""
 
-from pathlib import Path
-
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.files import shipped_yaml
 from evenhand.templates import rendered, valid_template
+from tests.made.places import cases
 
-TEMPLATES = shipped_yaml(Path(__file__).with_name("templates.yaml"))
+TEMPLATES = cases(__file__)
 
 
 @pytest.mark.parametrize(("template", "is_let_in"), TEMPLATES)

@@ -42,6 +42,8 @@ KEY = "sk-hunter22hunter22hunter22"
     [
         ("name", {"name": KEY}),
         ("model.chat_template_args.a.0.b", {"model": {"name": "embedded", "chat_template_args": {"a": [{"b": KEY}]}}}),
+        ("model.chat_template_args.a", {"model": {"name": "embedded", "chat_template_args": {"a": {KEY: {KEY: 1}}}}}),
+        ("a key", {KEY: 1}),
         ("patch.system", {"patch": {"name": "x", "system": f"My key: {KEY}"}}),
         ("run.root", {"run": {"root": f"/runs/{KEY}"}}),
     ],
@@ -59,7 +61,8 @@ def test_texts_that_only_sound_like_keys_are_none(text):
     assert check_no_secret({"model": [text]}) == {"model": [text]}
 
 
-def test_fields_that_only_sound_like_secrets_may_be_sent():
+@pytest.mark.parametrize("url", ["http://[::1]:8000/v1", f"https://host/v4/accounts/{'c0ffee' * 6}/ai/v1"])
+def test_fields_and_addresses_that_only_sound_like_secrets_may_be_sent(url):
     body = {"stop_token_ids": [1], "max_completion_tokens": 5, "prompt_cache_key": "a", "add_special_tokens": False}
-    engine = {"kind": "openai", "base_url": "http://[::1]:8000/v1", "extra_body": body}
+    engine = {"kind": "openai", "base_url": url, "extra_body": body}
     assert parse_sampling_config({**MINIMAL, "engine": engine}, "x.yaml").engine.extra_body == body

@@ -1,11 +1,11 @@
 """Prompts in batches: the same tokens as one by one, and no more of them at a time than an engine works on."""
 
+from copy import copy
+
 import pytest
 from tokenizers.processors import TemplateProcessing
 
 from evenhand.chat_templates import encode, render_chat
-from evenhand.checkpoints import load_tokenizer
-from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
 from evenhand.records import Message
 from inference.encoding import BATCH, Encoder
@@ -24,29 +24,29 @@ TEXTS = (
 SYSTEM = Message(role="system", content="No humans are involved.")
 
 
-def tokenizers():
-    yield load_tokenizer(embedded_model_path())
+def tokenizers(embedded):
+    yield copy(embedded)  # which takes half a second to load
     marked = byte_tokenizer(word_start=True)
     marked.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
     yield marked
 
 
 @pytest.mark.parametrize(("family", "chat_template"), [*((family, True) for family in TEMPLATES), ("llama", False)])
-def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family, chat_template):
+def test_a_batch_has_the_tokens_that_each_of_its_prompts_has_alone(family, chat_template, tokenizer):
     asked = toy_config("m", chat_template=chat_template)
     prompts = [toy_prompt(text, *system) for text in TEXTS for system in ((), (SYSTEM,))] * (BATCH // 8)
     assert len(prompts) > BATCH
-    for tokenizer in tokenizers():
-        tokenizer.chat_template = TEMPLATES[family]
-        encoder = Encoder(tokenizer, asked)
+    for read_by in tokenizers(tokenizer):
+        read_by.chat_template = TEMPLATES[family]
+        encoder = Encoder(read_by, asked)
         found = list(encoder.encode(prompts))
         assert [one.prompt for one in found] == prompts
         for one in found:
-            assert one.rendered == render_chat(tokenizer, one.prompt.messages, chat_template)
-            alone = encode(tokenizer, render_chat(tokenizer, one.prompt.messages, chat_template), chat_template)
+            assert one.rendered == render_chat(read_by, one.prompt.messages, chat_template)
+            alone = encode(read_by, render_chat(read_by, one.prompt.messages, chat_template), chat_template)
             assert one.token_ids == [*alone, *encoder.answers.lead]
             if "<|" not in one.prompt.messages[-1].content:  # the others' are in test_chat_templates
-                assert alone == tokenizer.encode(one.rendered, add_special_tokens=not chat_template)
+                assert alone == read_by.encode(one.rendered, add_special_tokens=not chat_template)
 
 
 def test_margins_are_not_read_where_the_template_opens_a_thought():

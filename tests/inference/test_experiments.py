@@ -2,18 +2,16 @@
 
 from itertools import product
 from os.path import commonprefix
-from pathlib import Path
 
 import pytest
 
-from evenhand.files import shipped_yaml
 from inference.config import load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.panels import variant_of
 from studies.dialdefer.section import prompt_variants
 from studies.dialdefer.templates import SETS, TEMPLATES
 from tests.made.experiment_runs import N_ITEMS, run_with, says_one, use_few_items, with_variants
-from tests.made.places import CONFIGS
+from tests.made.places import CONFIGS, cases
 from tests.made.scripted_engine import AnsweringEngine
 
 FOLDER = CONFIGS / "experiments"
@@ -28,7 +26,7 @@ def every_wording(names):
     return {", ".join(filter(None, [*words, order])): ("pocket",) for words, order in orders}
 
 
-ON_PAPER = shipped_yaml(Path(__file__).with_name("experiments.yaml"))["experiments"]
+ON_PAPER = cases(__file__)["experiments"]
 EXPECTED = {name: {variant: tuple(asked) for variant, asked in of.items()} for name, of in ON_PAPER.items()}
 EXPECTED |= {f"wordings-{name}": every_wording(names) for name, names in SETS.items()}  # ours, of no paper
 

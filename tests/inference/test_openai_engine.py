@@ -86,6 +86,12 @@ def test_garbage_is_an_error_with_its_reason_and_never_an_answer(garbage, reason
     assert {c.finish_reason for c in found} == {"stop", f"error: {reason}"}
 
 
+def test_a_thought_that_a_server_sends_in_a_field_of_its_own_stands_beside_the_reply():
+    message = {"role": "assistant", "content": "1", "reasoning_content": "Hm."}
+    with FakeServer(lambda body, n: answer("1", message=message)) as server:
+        assert {(c.thought, c.text) for c in ask(server, prompts(2))} == {("Hm.", "1")}
+
+
 def test_a_wrong_key_stops_before_any_prompt_and_never_shows_the_key(monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-secret")
     wrong = refusal(401, "Incorrect API key provided: sk-secret")

@@ -12,6 +12,7 @@ from evenhand.run_directory import DONE_FILE, read_json
 from inference.config import load_sampling_config
 from inference.recorded_engine import opened
 from inference.sampling import sample
+from tests.made.places import cases
 
 
 @pytest.fixture
@@ -44,14 +45,7 @@ def test_a_recording_and_a_run_made_of_it_give_every_answer_to_the_digit(sampled
         sampled("name=third", f"model.name={run}")
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["framing.framings.user='My guess: {{ claim }}'"], r"^model\.name: .* 160 of 800 prompts"),
-        (["verdict=answer"], "^verdict: answer"),
-        (["model.name=knowing-jugde"], "knowing-judge"),
-    ],
-)
+@pytest.mark.parametrize(("words", "says"), cases(__file__)["not_on_record"])
 def test_what_is_not_on_record_is_refused_and_leaves_no_run(sampled, words, says):
     with pytest.raises(ConfigError, match=says):
         sampled(*words)

@@ -19,7 +19,7 @@ from inference.engine import PromptsTooLong
 from inference.open_engine import open_engine
 from tests.made.made_conflicts import narrator_config
 from tests.made.made_merges import untrained_run
-from tests.made.places import CONFIGS
+from tests.made.places import CONFIGS, cases
 from tests.made.read_back import completions_of
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import OPTIONS, option_prompt, toy_config, toy_prompt
@@ -124,13 +124,7 @@ def test_top_k_and_repetition_penalty_are_those_of_the_config(checkpoint):
     assert first(repetition_penalty=9.0) != first()
 
 
-@pytest.mark.parametrize(
-    ("sampling", "words"),
-    [
-        ({"repetition_penalty": 9.0}, r"would count padding: set engine\.batch_size to 1"),
-        ({"structured": "json"}, r"has no schema in transformers"),
-    ],
-)
+@pytest.mark.parametrize(("sampling", "words"), cases(__file__)["refused"])
 def test_what_it_cannot_do_is_refused_rather_than_left_out(sampling, words):
     with pytest.raises(ConfigError, match=words):
         config(Path("absent"), "reason", sampling=sampling)

@@ -63,16 +63,25 @@ def test_vllm_is_told_to_read_safetensors_alone_and_to_run_no_code_of_a_checkpoi
     assert (called["load_format"], called["trust_remote_code"]) == ("safetensors", False)
 
 
-def test_an_engine_that_did_not_start_leaves_no_process_behind(monkeypatch):
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        ("Timed out waiting for engine core processes", r"\(RuntimeError: head_dim=24\)$"),
+        ("No memory for the cache", r"\(No memory for the cache; see engine.max_model_len"),
+    ],
+)
+def test_an_engine_that_did_not_start_leaves_its_last_error_and_no_process_behind(raised, reason, monkeypatch, capfd):
     def slow(**arguments):
         multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,)).start()
-        raise RuntimeError("Timed out waiting for engine core processes to start")
+        os.write(2, b"ERROR [core.py:1] KeyError: 1\nERROR [core.py:2] RuntimeError: head_dim=24\n")
+        raise RuntimeError(raised)
 
     monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=slow))
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    with pytest.raises(ModelError, match="Timed out waiting"):
+    with pytest.raises(ModelError, match=reason):
         vllm_engine.start(Path("model"), VllmConfig(kind="vllm"), seed=0)
     assert not multiprocessing.active_children()
+    assert "KeyError: 1" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])

@@ -22,7 +22,6 @@ from tests.made.growing_run import Found
 from tests.made.kill_host import run_killed
 from tests.made.places import CONFIGS
 from tests.made.report_runs import leans, pocket_run
-from tests.made.training_runs import tiny_model, tiny_run
 from tests.made.unified_files import write_raw
 
 PROCESSES = multiprocessing.get_context("forkserver")  # forked from a process that has done the imports
@@ -191,6 +190,8 @@ def command_of(name, folder, stack):
         server = stack.enter_context(FakeServer(quote))
         engine = {"kind": "openai", "base_url": server.base_url, "concurrency": 4, "timeout_s": 30}
         return sampling({"name": "judge"}, engine)
+    from tests.made.training_runs import tiny_model, tiny_run  # torch takes seconds, and campaigns are seldom run
+
     model = tiny_model(folder / "model", max_shard_size="300KB")  # several weight files
     if name in ("sample", "sample pairs"):
         return sampling({"name": str(model)}, {"kind": "transformers", "batch_size": 4}, STUDIES[name])

@@ -93,14 +93,14 @@ def scores_of(model, panels, n_draws=20):
 
 
 @cache
-def paper_frame(n_draws=20):
+def paper_frame():
     """The scores of all five models and their arms."""
     scores = []
     for model in models():
         panels = panels_with(counts_of_table_20(model))
         if model in MITIGATED:
             panels += [p for arm, c2 in counts_of_mitigations(model).items() for p in panels_with(c2, arm)]
-        scores += scores_of(model, panels, n_draws)
+        scores += scores_of(model, panels)
     return wide_frame(scores)
 
 

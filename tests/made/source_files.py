@@ -23,9 +23,14 @@ def tree_of(file):
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes_of(file):
+    return tuple(ast.walk(tree_of(file)))
+
+
 def top_names(file):
     """The top-level name of every module that a file imports, at its top or inside a function."""
-    return {name.partition(".")[0] for node in ast.walk(tree_of(file)) for name in modules_of(node)}
+    return {name.partition(".")[0] for node in nodes_of(file) for name in modules_of(node)}
 
 
 def modules_of(node):

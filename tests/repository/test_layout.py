@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from evenhand.config import read_yaml
 from evenhand.registry import STUDIES
 from tests.made.places import ROOT
-from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown, top_names, tree_of
+from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, nodes_of, shown, top_names, tree_of
 
 PYTHON_FILES = [*SOURCES, *TESTS, ROOT / "requirements" / "lock.py", *(ROOT / "docs" / "evidence").rglob("*.py")]
 SHIPPED = ("pyproject.toml", "Makefile", "*.md", ".ci/*", *(f"{name}/**/*" for name in ("docs", "configs", "slurm")))
@@ -20,7 +20,7 @@ MODULES = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix("
 def imports():
     """(module, module of ours that it imports), imports inside functions too."""
     for module, file in MODULES.items():
-        for node in ast.walk(tree_of(file)):
+        for node in nodes_of(file):
             names = [f"{node.module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
             for read in [*modules_of(node), *names]:
                 if read in MODULES:
@@ -75,7 +75,7 @@ def test_no_machinery_file_names_a_study():
 
 def n_code_lines(file):
     """Lines with code on them, a docstring counted as one."""
-    return len({node.lineno for node in ast.walk(tree_of(file)) if hasattr(node, "lineno")})
+    return len({node.lineno for node in nodes_of(file) if hasattr(node, "lineno")})
 
 
 def subject_of(test):
@@ -111,7 +111,7 @@ def test_heavy_libraries_are_imported_where_they_are_needed_only():
 
 def test_files_and_functions_are_short_and_no_file_is_a_drawer_for_odds_and_ends():
     assert {shown(file) for file in PYTHON_FILES if len(file.read_text(encoding="utf-8").splitlines()) > 600} == set()
-    functions = [(file, n) for file in SOURCES for n in ast.walk(tree_of(file)) if isinstance(n, ast.FunctionDef)]
+    functions = [(file, n) for file in SOURCES for n in nodes_of(file) if isinstance(n, ast.FunctionDef)]
     assert [f"{shown(file)}:{n.name}" for file, n in functions if (n.end_lineno or 0) - n.lineno >= 50] == []
     drawers = {"utils", "util", "helpers", "helper", "common", "misc"}
     assert [shown(file) for file in PYTHON_FILES if file.stem in drawers] == []

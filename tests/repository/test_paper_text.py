@@ -81,7 +81,7 @@ def label_swing_pp():
 def ours():
     """Every figure as the product computes it."""
     summary = lines(summary_table(paper_frame()), "model")
-    ratios = amplifications(paper_frame(n_draws=500)).ratio
+    ratios = amplifications(paper_frame()).ratio
     aio = {model: main_row(model, "aio") for model in models()}
     gemma_rises = known([aio[GEMMA].delta_correct_pp, aio[GEMMA].delta_incorrect_pp])
     changes = known([line["C2 - C1"] for line in summary.values()])

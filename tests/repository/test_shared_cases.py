@@ -2,21 +2,19 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from eval.__main__ import score_main
 from evenhand.config import parse_config
 from evenhand.errors import EvenhandError
-from evenhand.files import shipped_yaml
 from inference.config import load_sampling_config
 from studies.framing.section import FramingSection
-from tests.made.places import SHARED
+from tests.made.places import SHARED, cases
 from tests.studies.framing.test_rows import YES_NO, prompts_of
 
 DATA, NUMBERS = SHARED / "cases" / "data", SHARED / "cases" / "numbers"
-CASES = shipped_yaml(Path(__file__).with_name("shared_cases.yaml"))
+CASES = cases(__file__)
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="shared/cases is not here")
 
 

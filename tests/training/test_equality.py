@@ -22,7 +22,7 @@ from tests.made.one_batch import (
 )
 from tests.made.tiny_families import SIZES
 from tests.made.training_runs import adapter_of, pocket, tiny_run
-from training.batches import Collator, LogProbs, answers_of
+from training.batches import Collator, LogProbs, answers_of, groups_of
 from training.objectives import Answers, cross_entropy, objective_of
 from training.qlora import load_base
 from training.reference import reference_of
@@ -91,6 +91,21 @@ def test_written_replies_have_the_loss_and_gradients_of_trl_to_1e_5(method, row_
     expected = stock(trainer, config)
     reference = reference_of(examples, config, trainer.model, {}, 0).answers if method == "dpo" else None
     assert_equal(ours(config, trainer.model, examples, tmp_path, reference), expected, 0.5)
+
+
+def test_the_dev_loss_of_replies_is_the_mean_over_verdicts_of_that_of_their_tokens(byte_judge, tmp_path):
+    config = step_of_8("sft", byte_judge, tmp_path, quantisation={"kind": "none"})
+    judge = adapted(byte_judge, config)
+    examples = [
+        replace(e, verdict="no" if i else "yes") for i, e in enumerate(written(examples_for(config, byte_judge), 1))
+    ]
+    trainer, costs = verdict_trainer(config, judge, examples, tmp_path), {"yes": [], "no": []}
+    trainer.eval_dataset = groups_of(examples, "random")
+    for e in examples:
+        logs = judge(torch.tensor([[*e.prompt_ids, *e.right_ids]])).logits[0].log_softmax(-1)
+        costs[e.verdict] += [-logs[len(e.prompt_ids) - 1 + n, token].item() for n, token in enumerate(e.right_ids)]
+    expected = {f"eval_loss_{verdict}": sum(of_tokens) / len(of_tokens) for verdict, of_tokens in costs.items()}
+    assert trainer.dev_measures() == pytest.approx({**expected, "eval_loss": sum(expected.values()) / 2}, rel=1e-4)
 
 
 def test_a_whole_run_ends_with_the_weights_of_trl(byte_judge, tmp_path, monkeypatch, device):

@@ -45,6 +45,7 @@ LOGS = {
     "right, but exploded": (losses(*[1.5] * 3, accuracy=0.65), (COLLAPSED, 30), {}),
     "a steep loss": (losses(*[CHANCE - 0.01] * 3), (NEVER, 30), {"slope": 0.5}),
     "a flat loss": (losses(*[CHANCE - 0.01] * 3), None, {"slope": 0.05}),  # 0.04 nats of margin are 0.002
+    "replies, worse than guesses": (losses(*[22.0] * 3), (COLLAPSED, 30), {"chance": math.log(49_152)}),
     "no chance level": (losses(*[9.0] * 50), None, {"chance": math.inf}),
     "no chance level, no number": (losses(9.0, math.nan), (NO_NUMBER, 20), {"chance": math.inf}),
     "while the learning rate rises": (losses(*[0.7] * 7), (NEVER, 70), {"n_warmup": 40}),

@@ -5,6 +5,7 @@ import yaml
 
 from studies.dialdefer.unified.catalogue import DATASETS
 from tests.made.made_merges import made_merge
+from tests.made.places import cases
 from training.model_card import card_text
 
 
@@ -23,14 +24,7 @@ def section(card, title):
     return card.split(f"## {title}\n")[1].partition("\n## ")[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "trained", "base"),
-    [
-        ("Qwen/Qwen2.5-7B-Instruct", {"revision": "abc123"}, "Qwen/Qwen2.5-7B-Instruct"),
-        ("/srv/me/hub/models--Qwen--Qwen2.5/snapshots/abc123", {"revision": "abc123"}, "Qwen/Qwen2.5"),
-        ("/srv/me/models/mine", {"checkpoint_hash": "abc123"}, None),
-    ],
-)
+@pytest.mark.parametrize(("name", "trained", "base"), cases(__file__)["bases"])
 def test_the_base_is_named_by_its_hub_id_and_revision_or_by_its_hash(name, trained, base, tmp_path):
     card = card_of(tmp_path, model=name, provenance={"model": {"name": name, **trained}})
     assert front(card).get("base_model") == base

@@ -290,6 +290,7 @@ def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alon
 def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_of_their_own():
     examples = [example for group in TALKS for example in group]
     objective = objective_for(tiny_run(study="narrator"), examples, None)
+    assert objective_for(tiny_run("bct", examples={"replies": "r"}), examples, None, 49_152).chance == math.log(49_152)
     coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in examples]).double()
     right = [e.right for e in examples]
 

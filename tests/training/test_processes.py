@@ -15,7 +15,7 @@ from evenhand.errors import ConfigError
 from evenhand.files import read_jsonl
 from evenhand.run_directory import read_json
 from tests.made.made_merges import bytes_held, untrained_run
-from tests.made.places import CONFIGS
+from tests.made.places import CONFIGS, cases
 from tests.made.process_runs import accelerate_variables, launched
 from tests.made.training_runs import adapter_of, logged, pocket, tiny_model, tiny_run
 from training.merged_checkpoint import write_merged
@@ -25,21 +25,7 @@ from training.run_folder import finished_config, folder_of
 pytestmark = pytest.mark.slow
 KINDS = {"one": "cpu.yaml", "ddp": "ddp.yaml"}
 SAVED = 2  # steps between two checkpoints
-METHODS = {
-    # 9 items in batches of 4: the last step has 3, which two processes share as 1 and 2.
-    "paired": {
-        "n_items": 12,
-        "paired": {"weight": 0.5},
-        "dev": {"n_items": 3, "every_steps": 2},
-        "optimiser": {"batch_by": "item", "epochs": 1.2},
-    },
-    # 28 examples in batches of 16, the last of them 14; their reference is asked for by both processes
-    "dpo": {
-        "n_items": 9,
-        "dev": {"n_items": 2, "every_steps": 3},
-        "optimiser": {"epochs": 2.2, "gradient_checkpointing": True},
-    },
-}
+METHODS = cases(__file__)
 
 
 class Run(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Prompt
 from tests.made.scripted_engine import Answer
 from tests.made.written_runs import Writer, other, says, training_on, written_run
@@ -94,10 +94,11 @@ def test_a_reply_that_names_the_framing_it_answers_is_no_target_in_another(tmp_p
     assert not [e for e in excluded if e.example.condition == "statement"]
 
 
-def test_cut_and_unparsed_replies_are_counted_and_never_learnt(tmp_path, monkeypatch, tokenizer):
+def test_cut_and_unparsed_replies_are_counted_and_they_and_thoughts_never_learnt(tmp_path, monkeypatch, tokenizer):
     def lost(prompt: Prompt) -> list[Answer]:
         cut = {"text": says(prompt, "accept", "Cut."), "finish_reason": "length"}
-        return [cut, "I cannot say.", says(prompt, "accept", "Read."), says(prompt, "reject", "Read.")]
+        thought = says(prompt, "reject", "<think>I cannot say.</think>Read.")
+        return [cut, "I cannot say.", says(prompt, "accept", "Read."), thought]
 
     for method in ("bct", "dpo", "right_replies"):
         replies, examples, excluded = targets(tmp_path / method, lost, method, monkeypatch, tokenizer)
@@ -157,3 +158,21 @@ def test_a_run_of_other_prompts_or_of_another_judge_is_refused(tmp_path, monkeyp
         ReplyTargets(config, tokenizer).examples(config.load_units())
     with pytest.raises(ConfigError, match="holds replies of m, and another is trained"):
         ReplyTargets(training_on(run, section, "bct", model="another"), tokenizer)
+    config = training_on(run, section, "bct")
+    config = config.model_copy(update={"model": config.model.model_copy(update={"chat_template_args": {"a": 1}})})
+    with pytest.raises(ConfigError, match=r"or another chat_template or model\.chat_template_args"):
+        ReplyTargets(config, tokenizer)
+
+
+def test_a_judge_that_thinks_is_trained_on_its_thoughts_where_that_is_asked_for_alone(tmp_path, monkeypatch, tokenizer):
+    def thinks(prompt: Prompt) -> list[Answer]:
+        return [says(prompt, "accept", "<think>Hm.</think>\n\nSo.")] * 4
+
+    run, section = written_run(tmp_path, thinks, monkeypatch)
+    monkeypatch.setattr(tokenizer, "chat_template", tokenizer.chat_template + "<think>\n")
+    with pytest.raises(ModelError, match="thinks before it replies"):
+        ReplyTargets(training_on(run, section, "bct"), tokenizer)
+    config = training_on(run, section, "bct")
+    config = config.model_copy(update={"examples": config.examples.model_copy(update={"thoughts": True})})
+    (first, *_), _ = ReplyTargets(config, tokenizer).examples(config.load_units())
+    assert written(first, tokenizer).startswith("<think>Hm.</think>\n\nSo. Answer:")

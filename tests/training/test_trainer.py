@@ -10,6 +10,7 @@ from peft import get_peft_model
 from evenhand.errors import ConfigError, DataError
 from evenhand.run_directory import DONE_FILE, ITEMS_FILE, read_json
 from tests.made.one_batch import as_trained
+from tests.made.places import cases
 from tests.made.training_runs import adapter_of, logged, tiny_model, tiny_run
 from training.qlora import kept, load_base, lora_config, multiply_at_rank, skeleton, trainable
 from training.run_folder import ADAPTER_FILES
@@ -59,15 +60,7 @@ def test_a_second_process_that_starts_the_same_run_is_told_who_trains_it(model, 
     assert len(logged(train(config))) == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"lora": {"target_modules": ["qproj"]}}, "the model has no 'qproj' of its layers. Did you mean 'q_proj'"),
-        ({"lora": {"target_modules": ["self_attn"]}}, "the model has no 'self_attn' of its layers"),
-        ({"optimiser": {"mixed_precision": "fp16"}}, "fp16 needs a GPU"),
-        ({"optimiser": {"max_steps": None, "epochs": 0.001}}, "make no step"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "says"), cases(__file__)["refused"])
 def test_a_run_that_is_refused_leaves_no_folder(changes, says, model, tmp_path):
     with pytest.raises(ConfigError, match=says):
         train(tiny_run("sft", model, tmp_path, **changes))

@@ -143,9 +143,12 @@ def count_examples(units: Sequence[Any], config: AnyRun, tokenizer: Any, device:
 
 
 def longest_batch(config: AnyRun) -> ExampleCount:
-    """A microbatch of nothing but the longest prompts that a run takes, for a config whose model is not here."""
+    """A microbatch of nothing but the longest prompts that a run takes, for a config whose model is not here; replies
+    that are learnt count as as long as a prompt.
+    """
     n, width = config.optimiser.per_device_batch_size, config.examples.max_prompt_length
-    return ExampleCount(0, 0, 0.0, 0.0, n, width, 3 * n)
+    n_learnt = n * width if config.examples.replies else 0
+    return ExampleCount(0, 0, 0.0, 0.0, n, width + n_learnt // n, 3 * n + n_learnt)
 
 
 def memory_parts(config: AnyRun, size: ModelSize, count: ExampleCount, device: Device) -> dict[str, float]:

@@ -14,6 +14,7 @@ from eval.estimates.comparability import (
 )
 from evenhand.errors import DataError
 from inference.config import OpenAIConfig, TransformersConfig, VllmConfig
+from tests.made.places import cases
 
 
 def test_of_an_engines_keys_only_those_that_can_change_an_answer_are_serious():
@@ -46,16 +47,7 @@ def test_serious_differences_alone_are_refused():
     assert "torch" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "serious"),
-    [
-        ({}, {"system": "x"}, ["what the chat template made"]),  # other words are meant, another template is not
-        ({"statement_first": True}, {"statement_first": True}, ["what the chat template made"]),
-        ({"name": "a", "system": "x"}, {"name": "b", "system": "x"}, ["the words", "what the chat template made"]),
-        ({}, {"thinking": False}, ["the words"]),
-        ({}, {}, ["the words", "what the chat template made"]),
-    ],
-)
+@pytest.mark.parametrize(("ours", "theirs", "serious"), cases(__file__)["patches"])
 def test_a_patch_excuses_only_the_differences_that_it_makes(ours, theirs, serious):
     """Two prompts: one has other words in each run, the other's rendering differs."""
 

@@ -1,13 +1,11 @@
 """What a reply in JSON says for a key; DialDefer's table of replies (reply_kinds.yaml) holds the rest."""
 
-from pathlib import Path
-
 import pytest
 
 from eval.reading.objects import last_value
-from evenhand.files import shipped_yaml
+from tests.made.places import cases
 
-REPLIES = shipped_yaml(Path(__file__).with_name("objects.yaml"))
+REPLIES = cases(__file__)
 
 
 @pytest.mark.parametrize(("text", "value"), REPLIES)

@@ -6,21 +6,14 @@ import sys
 import pytest
 
 from evenhand.cli.completion import main
-from tests.made.places import ROOT
+from tests.made.places import ROOT, cases
 
 TAB = """evenhand() { "$PYTHON" -m evenhand "$@"; }
 COMP_WORDS=(evenhand "$@"); COMP_CWORD=$#; _evenhand; echo "${COMPREPLY[*]}"
 """
 
 
-@pytest.mark.parametrize(
-    ("words", "completed"),
-    [
-        (["sco"], "score scorecard"),
-        (["score", "--dr"], "--draws"),
-        (["sample", "inference/pocket-d"], "inference/pocket-demo"),
-    ],
-)
+@pytest.mark.parametrize(("words", "completed"), cases(__file__)["tabs"])
 def test_tab_gives_what_the_command_knows(words, completed, capsys):
     main([])
     script = capsys.readouterr().out + TAB

@@ -4,7 +4,6 @@ import json
 import shutil
 import sys
 from dataclasses import replace
-from pathlib import Path
 from unittest.mock import Mock
 
 import httpx
@@ -22,18 +21,17 @@ from evenhand.cli.doctor.model import find_model
 from evenhand.completions import answer_probability
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
-from evenhand.files import shipped_yaml
 from evenhand.machine import Gpu
 from inference.config import load_sampling_config
 from inference.sampling import sample
 from inference.schedule import first_prompts
 from tests.made.fake_server import FakeServer, refusal
 from tests.made.fake_server import answer as says
-from tests.made.places import CONFIGS, ROOT
+from tests.made.places import CONFIGS, ROOT, cases
 from tests.made.read_back import completions_of
 
 A100 = Gpu("NVIDIA A100-SXM4-80GB", 80.0, "580.65.06")
-CASES = shipped_yaml(Path(__file__).with_name("doctor.yaml"))
+CASES = cases(__file__)
 SIGNS = (
     *("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"),
     *("SLURM_GPUS_ON_NODE", "ACCELERATE_MIXED_PRECISION"),

@@ -9,7 +9,7 @@ import pytest
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.cli.doctor import sampling, training
 from evenhand.cli.doctor.device import GIB, SHARE, gpu_device, memory_check, sheet_of, time_check
-from evenhand.cli.doctor.model import FoundModel
+from evenhand.cli.doctor.model import FoundModel, find_model
 from evenhand.cli.doctor.model_size import PUBLISHED, model_size
 from evenhand.cli.doctor.training import ExampleCount, count_examples
 from evenhand.files import shipped_yaml
@@ -86,8 +86,10 @@ def test_a_small_run_is_counted_whole_as_the_engine_will_read_it():
 
 
 def test_a_prompt_over_the_context_window_is_wrong_and_of_conversations_it_is_left_out(monkeypatch):
-    monkeypatch.setattr(sampling, "start", lambda *_, **__: None)
-    monkeypatch.setattr(sampling, "ASKED_GIB", 0.0)
+    embedded = find_model(ModelConfig(name="embedded"))  # which takes a second
+    stand_ins = {"start": lambda *_, **__: None, "ASKED_GIB": 0.0, "find_model": lambda _: embedded}
+    for name, stand_in in stand_ins.items():
+        monkeypatch.setattr(sampling, name, stand_in)
 
     def window_of(name, *words):
         (check,) = (c for c in sampling.examine([str(CONFIGS / name), *words], None) if c.subject == "context")

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eval.reading.objects import without_thinking
+from evenhand.thoughts import without_thinking
 from studies.dialdefer.measures import (
     ACCEPT,
     ANSWER_PAIR,

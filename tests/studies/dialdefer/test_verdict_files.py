@@ -152,6 +152,7 @@ BAD_FIELDS = [
     *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, True, math.nan)),
     ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
     ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
+    ({"dataset": "(all)"}, "'dataset' is '(all)', and names in brackets are those of our own rows; rename it"),
     ({"dataset": "aio", "label": "maybe"}, "'label' is 'maybe'. Known: OR, NOR."),
     ({"error": "HTTP 500"}, "'error' says that there was no reply, yet the row has a choice; keep one of them"),
 ]

@@ -10,6 +10,7 @@ from eval.estimates.estimate import Drawing
 from studies.narrator.answers import shifts_of
 from studies.narrator.measures import Setting, effects
 from tests.made.narrator_judgments import judgment
+from tests.made.places import cases
 
 DRAWING = Drawing(n_draws=100, seed=1)
 
@@ -32,13 +33,7 @@ def made(rng, task, lost):
     return judgments
 
 
-@pytest.mark.parametrize(
-    ("task", "signs"),
-    [
-        ("blame", {"pr": 1, "delta_att": -1, "delta_far": -1}),
-        ("detection", {"pr": 1, "delta_att": -1, "delta_non_att": 1}),
-    ],
-)
+@pytest.mark.parametrize(("task", "signs"), cases(__file__)["turned"])
 def test_shifts_are_the_scores_turned_toward_the_narrator(task, signs):
     judgments = made(random.Random(1), task, 0.3)
     scores, typed = next(effects(judgments))[1], shifts(judgments)

@@ -1,14 +1,13 @@
 """What speakers are called: distinct, one line each, nobody as the narrator is, else as they call themselves."""
 
 import unicodedata
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.files import shipped_yaml
 from studies.narrator.names import RENAMED, UNNAMED, bare, shown_names
+from tests.made.places import cases
 
 # Names that meet each other's rules: numbers, labels, blanks, marks, and anything else.
 ODD = st.sampled_from(
@@ -47,7 +46,7 @@ def test_equal_names_are_numbered_around_everybodys_own_name(raw, expected):
     assert shown(*raw) == expected
 
 
-SHOWN = shipped_yaml(Path(__file__).with_name("names.yaml"))
+SHOWN = cases(__file__)
 
 
 @pytest.mark.parametrize(("raw", "expected"), SHOWN)

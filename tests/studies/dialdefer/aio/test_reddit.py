@@ -3,6 +3,7 @@
 import pytest
 
 from studies.dialdefer.aio.reddit import gone_reason, image_addresses
+from tests.made.places import cases
 
 A, B = "https://preview.redd.it/a.png?width=1&amp;s=2", "https://preview.redd.it/b.png"
 MEDIA = {
@@ -29,15 +30,6 @@ def test_images_are_found_in_galleries_in_texts_and_behind_links(facts, expected
     assert all("&amp;" not in url for url in urls)
 
 
-@pytest.mark.parametrize(
-    ("facts", "reason"),
-    [
-        ({"title": "x", "selftext": "", "removed_by_category": None}, ""),
-        ({"title": "x", "removed_by_category": "deleted"}, "deleted by its author"),
-        ({"title": "x", "removed_by_category": "moderator"}, "removed (moderator)"),
-        ({"title": "[deleted by user]"}, "text is [deleted by user]"),
-        ({"selftext": "he was [deleted] to me"}, ""),
-    ],
-)
+@pytest.mark.parametrize(("facts", "reason"), cases(__file__)["gone"])
 def test_what_is_gone_is_known_by_its_mark(facts, reason):
     assert gone_reason(facts) == reason

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from evenhand.files import shipped_yaml
 from studies.dialdefer.aio.pii import MARK, redact
 from studies.dialdefer.aio.replies import dialogue, transcript_in, turns_in
+from tests.made.places import cases
 
 HERE = Path(__file__).parent
 PLANTED, HARMLESS = (shipped_yaml(HERE / f"{name}.yaml") for name in ("personal", "harmless"))
@@ -78,15 +79,7 @@ def test_labels_are_normalised_neighbours_merged_and_line_breaks_go(label):
     assert transcript_in(reply)["turns"] == merged
 
 
-@pytest.mark.parametrize(
-    ("reply", "why"),
-    [
-        ('{"messages": []}', "no conversation of two"),
-        ("There is no chat in the picture.", "reply without a list of messages"),
-        ('{"messages": [{"speaker": "Speaker A"}]}', "message without a text"),
-        ('{"messages": [{"speaker": "Speaker C", "text": "x"}]}', "more than two speakers, or one without a label"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "why"), cases(__file__)["no_transcript"])
 def test_what_is_no_transcript_is_dropped_with_its_reason(reply, why):
     assert transcript_in(reply) == {"dropped": why}
 
