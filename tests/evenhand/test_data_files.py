@@ -108,6 +108,30 @@ def nulls_bomb(path):
     pyarrow.parquet.write_table(pyarrow.table({"a": pyarrow.nulls(60_000_000, pyarrow.bool_())}), path)
 
 
+def list_bomb(path):
+    texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 100_000), pyarrow.array(["x" * 3000]))
+    lists = pyarrow.ListArray.from_arrays(pyarrow.array([0, 100_000], pyarrow.int32()), texts)
+    pyarrow.parquet.write_table(pyarrow.table({"a": pyarrow.StructArray.from_arrays([lists], ["b"])}), path)
+
+
+def map_bomb(path):
+    list_bomb(path)
+    lists = pyarrow.parquet.read_table(path, read_dictionary=["a.b.list.element"])["a"].chunk(0).flatten()[0]
+    maps = pyarrow.MapArray.from_arrays(lists.offsets, lists.values, pyarrow.nulls(100_000, pyarrow.int8()))
+    pyarrow.parquet.write_table(pyarrow.table({"a": maps}), path)
+
+
+def texts_bomb(path, kind=None):
+    tables = [pyarrow.table({"a": pyarrow.array([bytes([i]) * 5_000_000], kind)}) for i in range(3)]
+    with pyarrow.parquet.ParquetWriter(path, tables[0].schema, compression="zstd") as file:
+        for i in range(60):
+            file.write_table(tables[i % 3])
+
+
+def bytes_bomb(path):
+    texts_bomb(path, pyarrow.binary(5_000_000))
+
+
 @pytest.mark.parametrize(
     ("make", "name"),
     [
@@ -116,16 +140,22 @@ def nulls_bomb(path):
         (one_line_bomb, "a.csv.gz"),
         (parquet_bomb, "a.parquet"),
         (nulls_bomb, "a.parquet"),
+        (list_bomb, "a.parquet"),
+        (map_bomb, "a.parquet"),
+        (texts_bomb, "a.parquet"),
+        (bytes_bomb, "a.parquet"),
     ],
 )
 def test_kilobytes_that_unpack_to_gigabytes_are_refused_before_they_fill_memory(make, name, tmp_path):
     make(tmp_path / name)
+    most_before = pyarrow.default_memory_pool().max_memory()
     tracemalloc.start()
     try:
         with pytest.raises(DataError, match=r"unpacks to|holds a line|holds more than"):
             for _ in rows(tmp_path / name):
                 pass
         assert tracemalloc.get_traced_memory()[1] < 100 << 20
+        assert pyarrow.default_memory_pool().max_memory() < max(most_before + 1, 100 << 20)
     finally:
         tracemalloc.stop()
 
