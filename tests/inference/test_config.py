@@ -9,6 +9,7 @@ from evenhand.config import check_no_secret
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
 from inference.config import parse_sampling_config
+from tests.made.places import cases
 
 MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": {"benchmarks": [{"dataset": "pocket"}]}}
 
@@ -34,20 +35,7 @@ def test_a_key_where_its_variable_belongs_is_refused_and_not_shown(name):
     assert "hunter22" not in str(caught.value)
 
 
-KEY = "sk-hunter22hunter22hunter22"
-
-
-@pytest.mark.parametrize(
-    ("path", "keys"),
-    [
-        ("name", {"name": KEY}),
-        ("model.chat_template_args.a.0.b", {"model": {"name": "embedded", "chat_template_args": {"a": [{"b": KEY}]}}}),
-        ("model.chat_template_args.a", {"model": {"name": "embedded", "chat_template_args": {"a": {KEY: {KEY: 1}}}}}),
-        ("a key", {KEY: 1}),
-        ("patch.system", {"patch": {"name": "x", "system": f"My key: {KEY}"}}),
-        ("run.root", {"run": {"root": f"/runs/{KEY}"}}),
-    ],
-)
+@pytest.mark.parametrize(("path", "keys"), cases(__file__))
 def test_a_key_anywhere_in_a_config_is_refused_by_its_place(path, keys):
     with pytest.raises(ConfigError, match=f"^x.yaml: {re.escape(path)}: looks like a secret") as caught:
         parse_sampling_config({**MINIMAL, **keys}, "x.yaml")
