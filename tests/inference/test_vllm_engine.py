@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -23,18 +23,14 @@ SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
 @pytest.fixture
 def called(monkeypatch):
-    """The arguments of vllm.LLM, and the variables at the time of its import."""
+    """The arguments of vllm.LLM, and the variables of that time."""
     found = {}
 
-    class StandIn(ModuleType):
-        def __getattr__(self, name):
-            if name == "LLM":
-                found["environment"] = dict(os.environ)
-                engine = SimpleNamespace(vllm_config=SimpleNamespace(use_v2_model_runner=True))
-                return lambda **arguments: found.update(arguments) or SimpleNamespace(llm_engine=engine)
-            raise AttributeError(name)
+    def llm(**arguments):
+        found.update(arguments, environment=dict(os.environ))
+        return SimpleNamespace(llm_engine=SimpleNamespace(vllm_config=SimpleNamespace(use_v2_model_runner=True)))
 
-    monkeypatch.setitem(sys.modules, "vllm", StandIn("vllm"))
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=llm))
     monkeypatch.setattr(os, "environ", dict(os.environ))  # `start` sets some
     return found
 

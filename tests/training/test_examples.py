@@ -41,6 +41,9 @@ def test_padding_that_is_eos_is_replaced_so_that_eos_can_be_learnt():
     tokenizer.pad_token = tokenizer.eos_token
     set_padding(tokenizer)
     assert tokenizer.pad_token == "<s>"
+    tokenizer.bos_token = tokenizer.unk_token = tokenizer.pad_token = tokenizer.eos_token
+    set_padding(tokenizer)
+    assert tokenizer.pad_token_id == len(tokenizer) - 1
 
 
 def test_the_verdict_and_eos_are_learnt_and_a_word_start_mark_belongs_to_the_prompt():
