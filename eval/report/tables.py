@@ -338,12 +338,10 @@ LANGUAGES = {".md": markdown, ".csv": comma_separated, ".tex": latex}
 
 def write_tables(out: Path, tables: Sequence[TableSpec]) -> list[Path]:
     """Each table as `<name>.md`, `<name>.csv` and `<name>.tex` in a folder."""
-    paths = []
-    for table in tables:
-        for suffix, text_of in LANGUAGES.items():
-            paths.append(out / f"{table.name}{suffix}")
-            write_whole(paths[-1], text_of(table))
-    return paths
+    named = {out / f"{table.name}{suffix}": (table, suffix) for table in tables for suffix in LANGUAGES}
+    for path, (table, suffix) in named.items():
+        write_whole(path, LANGUAGES[suffix](table))
+    return [*named]
 
 
 def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
