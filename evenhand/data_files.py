@@ -276,14 +276,13 @@ def parquet_rows(path: Path) -> Iterator[Record]:
 
     try:
         n_packed = path.stat().st_size
-        with pyarrow.parquet.ParquetFile(path) as plain:
-            facts, schema = plain.metadata, plain.schema
-            groups, columns = range(facts.num_row_groups), [schema.column(j) for j in range(len(schema))]
-            chunks = [(facts.row_group(i).column(j), column) for i in groups for j, column in enumerate(columns)]
-            if sum(chunk.num_values for chunk, _ in chunks) > MOST_VALUES:
-                raise DataError(f"{path}: holds more than {MOST_VALUES:,} values; take fewer columns or rows")
-            sizes = (max(chunk.total_uncompressed_size, chunk.num_values * column.length) for chunk, column in chunks)
-            check_size(sum(sizes), n_packed, str(path), MOST_REPEATED)  # before a page is unpacked
+        facts = pyarrow.parquet.read_metadata(path)
+        groups, columns = range(facts.num_row_groups), [facts.schema.column(j) for j in range(len(facts.schema))]
+        chunks = [(facts.row_group(i).column(j), column) for i in groups for j, column in enumerate(columns)]
+        if sum(chunk.num_values for chunk, _ in chunks) > MOST_VALUES:
+            raise DataError(f"{path}: holds more than {MOST_VALUES:,} values; take fewer columns or rows")
+        sizes = (max(chunk.total_uncompressed_size, chunk.num_values * column.length) for chunk, column in chunks)
+        check_size(sum(sizes), n_packed, str(path), MOST_REPEATED)  # before a page is unpacked
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
             index = n_bytes = 0

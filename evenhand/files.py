@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import yaml
 from evenhand.errors import DataError
 
 as_line = json.JSONEncoder(ensure_ascii=False).encode  # a record as a line; json.dumps makes an encoder for each
-SEAM, LINES_AT_ONCE = uuid.uuid4().hex, 64  # between lines that are parsed at once, which no line holds
 FORGOTTEN_S = 86_400  # nobody writes one file for a day: a half-written one that old was left by a killed process
 
 
@@ -49,23 +47,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, object) of JSON lines from anywhere; `path` heads the error message."""
-    numbered, seam = enumerate(lines, start=1), f',"{SEAM}",'
-    while chunk := list(islice(numbered, LINES_AT_ONCE)):
-        try:
-            values = json.loads(f"[{seam.join(line for _, line in chunk)}]")  # takes half as long as line by line
-        except (ValueError, RecursionError):
-            values = []
-        records = values[::2]
-        are_whole = len(records) == len(chunk) and values[1::2] == [SEAM] * (len(chunk) - 1)
-        if are_whole and all(isinstance(record, dict) for record in records):
-            yield from zip([number for number, _ in chunk], records, strict=True)
-        else:
-            yield from parse_each(chunk, path)
-
-
-def parse_each(lines: Iterable[tuple[int, str]], path: Path | str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """See parse_lines; of numbered lines, some of which are blank or not whole."""
-    for number, line in lines:
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
