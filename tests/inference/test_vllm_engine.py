@@ -103,6 +103,22 @@ def test_the_budget_of_a_thought_reaches_the_engine_and_each_request(called, mon
         toy_config("embedded", "reason", engine={"kind": "transformers"}, patch=patch)
 
 
+def test_an_adapter_reaches_the_engine_with_its_rank_and_then_each_request(monkeypatch):
+    made = {"vllm_device_name": "made", "visible_gpus": ["A100"], "adapter_rank": 12, "adapter_folder": "weights"}
+    for name, value in made.items():
+        monkeypatch.setattr(vllm_engine, name, lambda _=None, value=value: value)
+    for name in ("vllm", "vllm.sampling_params", "vllm.lora.request"):
+        monkeypatch.setitem(sys.modules, name, Mock(LoRARequest=lambda *words: words))
+    model = {"name": "embedded", "adapter": "runs/first"}
+    engine = vllm_engine.VllmEngine(toy_config("m", "reason", engine={"kind": "vllm"}, model=model))
+    started, asked = sys.modules["vllm"].LLM.call_args.kwargs, engine.llm.llm_engine.add_request
+    assert (started["enable_lora"], started["max_lora_rank"]) == (True, 16)
+    for name, number in (("first", 1), ("second", 2)):
+        engine.top_up(encoding.Supply(engine.encoder, prompts(1), tuple, 999), {}, [])
+        assert asked.call_args.kwargs == {"lora_request": (name, number, "weights")}
+        engine.use_adapter(Path("runs/second"))
+
+
 def test_a_request_that_vllm_refuses_is_an_error_and_nothing_is_waited_for(tmp_path, monkeypatch):
     core = SimpleNamespace(
         add_request=Mock(side_effect=ValueError("the grammar is not supported")),
