@@ -92,13 +92,14 @@ def compare_main(argv: Sequence[str]) -> None:
     if single := [paths[0] for paths in runs.values() if len(paths) == 1]:
         raise DataError(f"{single[0]}: is the only run of its study here; name the run before or after it as well")
     from eval.evaluation import evaluation_of
+    from eval.report.tables import new_report
     from eval.reruns import say_reruns
     from eval.results import load_runs, results_as_read
 
     if options.drift:
         from eval.drift import by_date, say_drift
 
-    out = options.out or next(iter(runs.values()))[-1] / "compare"
+    out = new_report(options.out or next(iter(runs.values()))[-1] / "compare")
     every: list[Results] = []
     files: list[Path] = []
     for study, paths in runs.items():
@@ -119,6 +120,7 @@ def compare_main(argv: Sequence[str]) -> None:
 def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
     options = read_options("report", argv)
+    from eval.report.tables import new_report
     from eval.results import results_of_files, results_of_paths
 
     if options.are_files:
@@ -128,7 +130,7 @@ def report_main(argv: Sequence[str]) -> None:
         runs = runs_by_study(options.sources)
         every = [each for study, paths in runs.items() for each in results_of_paths(study, paths, options)]
         out = options.out or next(iter(runs.values()))[-1] / "report"
-    say_and_report(every, out)
+    say_and_report(every, new_report(out))
 
 
 def calibrate_main(argv: Sequence[str]) -> None:
@@ -149,9 +151,9 @@ def calibrate_main(argv: Sequence[str]) -> None:
 
 
 def say_and_report(every: Sequence["Results"], out: Path, beside: Sequence[Path] = ()) -> None:
-    """Print the results of every study, and write them and the report on all of them into a folder.
+    """Print the results of every study, and write them and the report on all of them.
 
-    beside: files of the report that have been written.
+    out: see new_report. beside: files of the report that have been written there.
     """
     for results in every:  # print first: writing may fail on a full disk
         results.say()
@@ -163,8 +165,7 @@ def say_and_report(every: Sequence["Results"], out: Path, beside: Sequence[Path]
         alike = [results for results in every if results.stem == stem]
         files += write_long(out, f"{stem}scores", {results.study: results.score_rows for results in alike})
         files += write_long(out, f"{stem}compare", {results.study: results.change_rows for results in alike})
-    replace_report(files[0], files)
-    say_written(files, is_all=every[0].options.is_all)
+    say_written(replace_report(files), is_all=every[0].options.is_all)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,10 @@ Tokens = tuple[int, ...]
 FIXED_DATE = "26 Jul 2024"
 THINKING_NAMES = ("enable_thinking", "thinking")  # what templates call the switch: Qwen3 and GLM, DeepSeek and Granite
 FIRST_MARK = 0x100000  # of a private plane of Unicode
-# Special tokens of the families served, where the tokenizer is a server's and not at hand.
-LOOKS_SPECIAL = re.compile(r"<\|[a-z_]+\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?s>|<(?:bos|eos|pad|unk)>")
+# What ends a turn in the families served, where the tokenizer is a server's and not at hand.
+LOOKS_SPECIAL = re.compile(
+    r"<\|[a-z_]+\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?s>|<(?:bos|eos|pad|unk)>|\b(?:USER|ASSISTANT):|### Response:"
+)
 
 # The end of a prompt whose template opens a thought: Qwen3-Thinking, DeepSeek-R1, Seed-OSS, Command A.
 OPEN_THOUGHT = re.compile(r"[<\[]\|?(?:seed:|start_)?(?:think|thinking|thought|reasoning)\|?[>\]]\s*\Z", re.IGNORECASE)
@@ -197,30 +199,35 @@ class ReplyContract(NamedTuple):
     before: str  # blanks or line ends between prompt and reply; mostly none
     end: int | None  # the token that ends the assistant's turn; None where the tokenizer has none
     thinks: bool  # whether a thought comes before the reply
+    marks: re.Pattern[str] | None = None  # what it writes between turns, where that is plain text
 
 
 def reply_contract(
     tokenizer: Any, chat_template: bool = True, template_args: Mapping[str, Any] | None = None
 ) -> ReplyContract:
     """Found by rendering an assistant's turn, and the prompt with thinking switched off."""
-    user, reply = Message(role="user", content="x"), Message(role="assistant", content=PROBE)
+    user, reply = Message(role="user", content=PROBE), Message(role="assistant", content=PROBE)
     prompt = render_chat(tokenizer, [user], chat_template, template_args)
     if not chat_template:
         return ReplyContract(prompt, "", tokenizer.eos_token_id, thinks=False)
     off = {**(template_args or {}), **dict.fromkeys(THINKING_NAMES, False)}
     is_switched_on = render_chat(tokenizer, [user], True, off) != prompt
     try:
-        before, _, after = render_chat(tokenizer, [user, reply], True, template_args, is_open=False).partition(PROBE)
+        before, _, after = render_chat(tokenizer, [user, reply], True, template_args, is_open=False).rpartition(PROBE)
     except ModelError:  # it takes no assistant's turn
         before, after = "", ""
     between = before.removeprefix(prompt) if before.startswith(prompt) else ""
     pattern = special_pattern(tokenizer)
     end = pattern.search(after) if pattern else None
+    head, _, tail = prompt.partition(PROBE)
+    plain = [part for part in (head.rpartition("\n")[2], tail) if not (pattern and pattern.search(part))]
+    marks = [re.escape(line.strip()) for line in "\n".join(plain).split("\n") if line.strip()]
     return ReplyContract(
         prompt,
         between if between.isspace() else "",
         tokenizer.convert_tokens_to_ids(end[0]) if end else tokenizer.eos_token_id,
         thinks=bool(is_switched_on or OPEN_THOUGHT.search(prompt) or "think>" in between),
+        marks=re.compile("|".join(marks)) if marks else None,
     )
 
 

@@ -36,7 +36,7 @@ ANY_RATIO = 1 << 22  # bytes to which packed ones may unpack, however few they a
 MOST_RATIO = 100  # unpacked bytes for each packed one, above that; text has 3 to 30,
 MOST_REPEATED = 1000  # and parquet more, which stores a text once that all rows have
 MOST_VALUES = 50_000_000  # of a parquet file, with its nulls
-BUFFER, BATCH_ROWS = 1 << 17, 256  # bytes of text, rows of parquet
+BUFFER, BATCH_ROWS, BATCH_BYTES = 1 << 17, 256, 1 << 24  # bytes of text, rows and bytes of parquet
 DEEPEST = 2  # levels of a document at which rows are looked for
 DECODER, BLANKS = json.JSONDecoder(), re.compile(r"\s*")
 BEFORE_HEADER = re.compile(r"\s*|sep=.\s*", re.IGNORECASE)  # Excel's line that names the separator
@@ -276,26 +276,42 @@ def parquet_rows(path: Path) -> Iterator[Record]:
 
     try:
         n_packed = path.stat().st_size
-        with pyarrow.parquet.ParquetFile(path) as plain:
-            facts, schema = plain.metadata, plain.schema
-            columns = [facts.row_group(i).column(j) for i in range(facts.num_row_groups) for j in range(len(schema))]
-            if sum(column.num_values for column in columns) > MOST_VALUES:
-                raise DataError(f"{path}: holds more than {MOST_VALUES:,} values; take fewer columns or rows")
-        texts = [
-            column.path for column in map(schema.column, range(len(schema))) if column.physical_type == "BYTE_ARRAY"
-        ]
+        facts = pyarrow.parquet.read_metadata(path)
+        groups, columns = range(facts.num_row_groups), [facts.schema.column(j) for j in range(len(facts.schema))]
+        chunks = [(facts.row_group(i).column(j), column) for i in groups for j, column in enumerate(columns)]
+        if sum(chunk.num_values for chunk, _ in chunks) > MOST_VALUES:
+            raise DataError(f"{path}: holds more than {MOST_VALUES:,} values; take fewer columns or rows")
+        sizes = (max(chunk.total_uncompressed_size, chunk.num_values * column.length) for chunk, column in chunks)
+        check_size(sum(sizes), n_packed, str(path), MOST_REPEATED)  # before a page is unpacked
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
             index = n_bytes = 0
             for batch in file.iter_batches(batch_size=BATCH_ROWS):
-                n_at_once = BATCH_ROWS if batch.nbytes < LARGEST // 8 // BATCH_ROWS else 1
-                parts = (batch.slice(start, n_at_once) for start in range(0, batch.num_rows, n_at_once))
-                for values in chain.from_iterable(part.to_pylist() for part in parts):
-                    n_bytes += sum(len(value) for value in values.values() if isinstance(value, str | bytes | list))
+                table = batch.to_struct_array()
+                n_at_once = BATCH_ROWS if n_spelt(table) < BATCH_BYTES else 1
+                for part in (table[start : start + n_at_once] for start in range(0, len(table), n_at_once)):
+                    n_bytes += n_spelt(part)
                     check_size(n_bytes, n_packed, str(path), MOST_REPEATED)
-                    yield Record(values, f"{path}: row {index + 1}", index)
-                    index += 1
+                    for values in part.to_pylist():
+                        yield Record(values, f"{path}: row {index + 1}", index)
+                        index += 1
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise DataError(f"{path}: cannot be read as parquet ({reason(error)}); write it again") from None
+
+
+def n_spelt(array: Any) -> int:
+    """Bytes of a parquet array's values, each counted wherever it stands, and of the lists of them."""
+    from pyarrow import compute, list_, types
+
+    array = getattr(array, "storage", array)
+    array = array.cast(list_(array.type.field(0).type)) if types.is_map(array.type) else array
+    if types.is_dictionary(array.type):
+        return compute.sum(compute.binary_length(array.dictionary).take(array.indices)).as_py() or 0
+    if types.is_struct(array.type):
+        return sum(map(n_spelt, array.flatten()))
+    if types.is_nested(array.type):
+        return 8 * len(array.flatten()) + n_spelt(array.flatten())
+    return int(array.nbytes)
 
 
 def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:

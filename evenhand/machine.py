@@ -71,12 +71,6 @@ def kernels_refused() -> str:
     return f"Triton, which builds vLLM's kernels, finds no {lacking} here: {way_out}" if lacking else ""
 
 
-def glibc() -> str | None:
-    """The C library's version, such as "2.28"; None where it is another one."""
-    name, version = platform.libc_ver()
-    return version if name == "glibc" else None
-
-
 def cpu_model() -> str:
     """The processor's name as the system gives it."""
     return cpu_fact("model name") or platform.processor() or platform.machine()

@@ -29,9 +29,8 @@ SECRET_NAME = re.compile(  # of a field of a request, or a part of an address
     r"|passw(or)?d|secret|^(x[_-])?(auth|token|key|pat)$",
     re.IGNORECASE,
 )
-RANDOM = re.compile(  # a part of an address that is no name; Cloudflare's accounts have public ones
-    r"/(?=\w*\d)((?=\w*[a-z])(?=\w*[A-Z])[a-zA-Z\d]{20,}|(?<!/accounts/)(?i:(?=\d*[a-f])[\da-f]{32,}))(?![^/])"
-)
+# A part of an address that is no name; 32 hex digits are the public ids of Cloudflare's accounts.
+RANDOM = re.compile(r"/(?=\w*\d)((?=\w*[a-z])(?=\w*[A-Z])[a-zA-Z\d]{20,}|(?i:(?=\d*[a-f])[\da-f]{33,}))(?![^/])")
 
 
 class SamplingConfig(Closed):

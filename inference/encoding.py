@@ -1,5 +1,7 @@
 """Prompts → rendered text and token ids, for the engines that tokenise here; never all of a run's at once."""
 
+import re
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from evenhand.chat_templates import (
     reply_contract,
 )
 from evenhand.records import Completion, Prompt
+from evenhand.terminal import say
 from inference.config import InferenceConfig
 from inference.engine import Further, PromptsTooLong
 
@@ -96,6 +99,16 @@ class Encoder:
         return Encoded(prompt, text, token_ids, options, len(token_ids) + longest)
 
 
+def warn_of_marks(prompts: Sequence[Prompt], marks: re.Pattern[str], reader: str) -> None:
+    """Say which items hold what looks like the end of a turn."""
+    texts = ((prompt.item_id, "\n".join(message.content for message in prompt.messages)) for prompt in prompts)
+    held = {item_id: " ".join(dict.fromkeys(names)) for item_id, text in texts if (names := marks.findall(text))}
+    if held:
+        named = "; ".join(f"{item_id}: {names}" for item_id, names in list(held.items())[:5])
+        what = f"what looks like the end of a turn ({named}{' ...' if len(held) > 5 else ''})"
+        say(f"warning: {len(held)} items hold {what}: {reader} may read it so", sys.stderr)
+
+
 class Supply:
     """Encoded prompts on demand, none that does not fit the context window."""
 
@@ -103,6 +116,8 @@ class Supply:
         """window: tokens of a prompt and its answer."""
         self.encoder, self.further, self.window = encoder, further, window
         self.waiting = deque(prompts)
+        if encoder.contract.marks:
+            warn_of_marks(prompts, encoder.contract.marks, "the judge")
         self.too_long: dict[Prompt, str] = {}
 
     def take(self, at_most: int = BATCH) -> list[Encoded]:

@@ -8,9 +8,9 @@ A request that fails for good is an error completion, which the same command ask
 import asyncio
 import os
 import re
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import openai
@@ -18,8 +18,8 @@ import openai
 from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, check_no_open_thought, single_tokens
 from evenhand.errors import ConfigError, ModelError
 from evenhand.records import Completion, Prompt, failed
-from evenhand.terminal import say
 from inference.config import InferenceConfig, OpenAIConfig
+from inference.encoding import warn_of_marks
 from inference.engine import Further, PromptsTooLong
 from inference.server_messages import (
     ANSWERS,
@@ -83,7 +83,7 @@ class OpenAIEngine:
         After an error that every prompt would meet nothing new is asked; what is under way is awaited and yielded, and
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
-        warn_of_special_tokens(prompts, self.place)
+        warn_of_marks(prompts, LOOKS_SPECIAL, self.place)
         waiting, running, too_long = deque(prompts), set[Request](), dict[Prompt, str]()
         fatal: ModelError | None = None
         try:
@@ -211,33 +211,33 @@ class OpenAIEngine:
         return ServerFacts(is_vllm, await self.answer_tokens() if is_read else None)
 
     async def answer_tokens(self) -> AnswerTokens:
-        """The answers' tokens by vLLM's /tokenize, which lies beside /v1. Raises ModelError when it cannot be asked."""
+        """The answers' tokens by vLLM's /tokenize, beside /v1, with what the chat template writes before them.
+
+        Raises ModelError when it cannot be asked.
+        """
         url, model = self.place.removesuffix("/v1") + "/tokenize", self.config.model.name
-        tokens: dict[str, tuple[int, ...]] = {}
-        for answer in ANSWERS:
-            body = {"model": model, "prompt": answer, "add_special_tokens": False}
-            try:
-                tokens[answer] = tuple(parse_object(await self.ask(url, body))["tokens"])
-            except (NoReply, KeyError, TypeError) as error:
-                raise ModelError(
-                    f"{url}: does not give the tokens of '{answer}' ({excerpt(str(error))}); point engine.base_url at "
-                    "the vLLM server itself, or take `verdict: reason`"
-                ) from None
+        chat: dict[str, Any] = {"chat_template_kwargs": self.config.template_args}
+        user = {"role": "user", "content": "x"}
+
+        async def tokens_of(**text: Any) -> tuple[int, ...]:
+            body = {"model": model, "add_special_tokens": False, **text}
+            return tuple(parse_object(await self.ask(url, body))["tokens"])
+
+        try:
+            tokens = {answer: await tokens_of(prompt=answer) for answer in ANSWERS}
+        except (NoReply, KeyError, TypeError) as error:
+            raise ModelError(
+                f"{url}: does not give the answers' tokens ({excerpt(str(error))}); point engine.base_url at the vLLM "
+                "server itself, or take `verdict: reason`"
+            ) from None
+        with suppress(NoReply, KeyError, TypeError):  # a template may refuse an assistant's turn
+            prompt = await tokens_of(messages=[user], **chat)
+            chats = {answer: [user, {"role": "assistant", "content": answer}] for answer in ANSWERS}
+            chat |= {"add_generation_prompt": False, "continue_final_message": True}
+            replies = {answer: await tokens_of(messages=turns, **chat) for answer, turns in chats.items()}
+            if self.config.chat_template and all(ids[: len(prompt)] == prompt for ids in replies.values()):
+                tokens = {answer: ids[len(prompt) :] for answer, ids in replies.items()}
         return single_tokens(tokens, f"{self.place}: {model}")
-
-
-def warn_of_special_tokens(prompts: Sequence[Prompt], address: str) -> None:
-    """Say which items hold what looks like special tokens: a server may read them as such, and end the user's turn."""
-    texts = ((prompt, "\n".join(message.content for message in prompt.messages)) for prompt in prompts)
-    held = {prompt.item_id: dict.fromkeys(names) for prompt, text in texts if (names := LOOKS_SPECIAL.findall(text))}
-    if held:
-        named = "; ".join(f"{item_id}: {' '.join(names)}" for item_id, names in list(held.items())[:5])
-        say(
-            f"warning: {len(held)} items hold what looks like special tokens ({named}"
-            f"{' ...' if len(held) > 5 else ''}). {address} may read them as the end of a turn; an engine "
-            "that tokenises here (vllm, transformers) reads them as text",
-            sys.stderr,
-        )
 
 
 def read_key(server: OpenAIConfig) -> str:

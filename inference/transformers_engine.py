@@ -106,9 +106,10 @@ class TransformersEngine:
         except torch.OutOfMemoryError:
             key = "row_tokens" if self.row_tokens else "batch_size"
             longest = max(len(asked.token_ids) for asked in batch)
+            way_out = f"lower engine.{key}" if len(batch) > 1 else "take more memory, or vLLM on several GPUs"
             raise ModelError(
-                f"out of memory on {self.device} at {len(batch)} prompts of up to {longest} tokens: lower "
-                f"engine.{key}; the same command continues"
+                f"out of memory on {self.device} at {len(batch)} prompts of up to {longest} tokens: {way_out}; the "
+                "same command continues"
             ) from None
 
     def next_token(self, batch: Sequence[Asked]) -> torch.Tensor:

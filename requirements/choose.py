@@ -3,11 +3,12 @@
 A login node often has no GPU and so no driver: `make venv-cuda DRIVER=570` names the compute nodes'.
 """
 
+import platform
 import re
 import sys
 
 from evenhand.device import OLDEST_DRIVER
-from evenhand.machine import glibc, gpus
+from evenhand.machine import gpus
 
 DRIVERS = {"cuda": OLDEST_DRIVER["13"], "cuda12": OLDEST_DRIVER["12"]}
 GLIBC = {"cuda": (2, 28), "cuda12": (2, 31)}  # the oldest that all wheels run on; `make lock` checks it
@@ -34,6 +35,12 @@ def lock_for(driver: str) -> str:
         f"make: NVIDIA driver {driver} is older than {min(DRIVERS.values())}, which CUDA 12 needs. "
         f"Ask for {DRIVERS['cuda']} or newer, or {OTHERWISE}"
     )
+
+
+def glibc() -> str | None:
+    """The C library's version, such as "2.28"; None where it is another one."""
+    name, version = platform.libc_ver()
+    return version if name == "glibc" else None
 
 
 def require_glibc(lock: str, version: str | None) -> None:

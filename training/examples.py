@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from evenhand.chat_templates import answer_tokens, check_answers_at_once, encode, render_chat, reply_contract
-from evenhand.errors import DataError, ModelError
+from evenhand.errors import DataError
 from evenhand.records import Prompt
 from training.sections import ExamplesConfig
 
@@ -156,12 +156,9 @@ def anchored(examples: Sequence[Example]) -> list[Example]:
 def set_padding(tokenizer: Any) -> None:
     """Give a tokenizer without padding (Llama-3.1, Mistral) a token for it that is not EOS. It is masked."""
     vocabulary = tokenizer.get_vocab()
-    candidates = (tokenizer.pad_token, "<|finetune_right_pad_id|>", "<pad>", tokenizer.unk_token, tokenizer.bos_token)
-    for token in candidates:
-        if token in vocabulary and token != tokenizer.eos_token:
-            tokenizer.pad_token = token
-            return
-    raise ModelError(f"{tokenizer.name_or_path}: no token but EOS can serve as padding; add a padding token to it")
+    known = (tokenizer.pad_token, "<|finetune_right_pad_id|>", "<pad>", tokenizer.unk_token, tokenizer.bos_token)
+    candidates = (*known, *sorted(vocabulary, key=vocabulary.__getitem__, reverse=True))
+    tokenizer.pad_token = next(token for token in candidates if token in vocabulary and token != tokenizer.eos_token)
 
 
 def together(examples: Sequence[Example], key: Literal["item_id", "group"]) -> list[list[Example]]:

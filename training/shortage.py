@@ -16,8 +16,9 @@ DISK_FULL = ("No space left", "quota exceeded", "inline_container", "PytorchStre
 def less_memory(config: TrainingConfig) -> str:
     """What takes less memory than a config, without the settings that it has; what changes no mathematics first."""
     optimiser, held = config.optimiser, config.quantisation
+    smaller = "a smaller optimiser.per_device_batch_size with more optimiser.gradient_accumulation_steps"
     is_set = {
-        "a smaller optimiser.per_device_batch_size with more optimiser.gradient_accumulation_steps": False,
+        smaller: optimiser.per_device_batch_size <= config.group_size,
         "optimiser.batch_by=group where units have several groups": optimiser.batch_by == "group",
         "optimiser.gradient_checkpointing=true": optimiser.gradient_checkpointing,
         "optimiser.row_tokens=0": optimiser.row_tokens == 0,

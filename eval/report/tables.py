@@ -8,6 +8,7 @@ import csv
 import io
 import math
 import re
+import shutil
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -337,12 +338,10 @@ LANGUAGES = {".md": markdown, ".csv": comma_separated, ".tex": latex}
 
 def write_tables(out: Path, tables: Sequence[TableSpec]) -> list[Path]:
     """Each table as `<name>.md`, `<name>.csv` and `<name>.tex` in a folder."""
-    paths = []
-    for table in tables:
-        for suffix, text_of in LANGUAGES.items():
-            paths.append(out / f"{table.name}{suffix}")
-            write_whole(paths[-1], text_of(table))
-    return paths
+    named = {out / f"{table.name}{suffix}": (table, suffix) for table in tables for suffix in LANGUAGES}
+    for path, (table, suffix) in named.items():
+        write_whole(path, LANGUAGES[suffix](table))
+    return [*named]
 
 
 def write_rows(folder: Path, stem: str, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
@@ -362,17 +361,31 @@ def write_long(folder: Path, stem: str, of_studies: Mapping[str, Sequence[Any]])
     return write_rows(folder, stem, rows) if rows else []
 
 
-def replace_report(page: Path, files: Iterable[Path]) -> None:
-    """List the files of a page, written whole by now, and remove those that an earlier one had in its folder alone.
+def new_report(out: Path) -> Path:
+    """The folder in `out` that a report is written into, before all of its files replace those of an earlier one."""
+    shutil.rmtree(out / ".new", ignore_errors=True)  # a killed command's
+    return out / ".new"
 
-    What no page of that name has listed stays: it may be the user's.
+
+def replace_report(files: Sequence[Path]) -> list[Path]:
+    """The files of a new report, the page first, moved from its folder into the one above, the page last.
+
+    Files that an earlier one had alone are removed. What no page of that name has listed stays: it may be the user's.
     """
-    listed, names = page.with_name(f".{page.stem}.files"), {file.relative_to(page.parent).as_posix() for file in files}
+    new, out = files[0].parent, files[0].parent.parent
+    names = [file.relative_to(new).as_posix() for file in files]
+    listed = out / f".{files[0].stem}.files"
     earlier = {*listed.read_text(encoding="utf-8").splitlines()} if listed.is_file() else set()
-    for file in [*page.parent.rglob("*")] if earlier - names else ():
-        if file.is_file() and file.relative_to(page.parent).as_posix() in earlier - names:
+    write_whole(listed, "".join(f"{name}\n" for name in sorted(earlier.union(names))))  # what a killed command moves
+    for name in reversed(names):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (new / name).replace(out / name)
+    for file in [*out.rglob("*")] if earlier.difference(names) else ():
+        if file.is_file() and file.relative_to(out).as_posix() in earlier.difference(names):
             file.unlink()
+    shutil.rmtree(new)
     write_whole(listed, "".join(f"{name}\n" for name in sorted(names)))
+    return [out / name for name in names]
 
 
 def say_written(files: Sequence[Path], *, is_all: bool) -> None:

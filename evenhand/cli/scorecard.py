@@ -49,9 +49,9 @@ def write_scorecard(
     doubts, of_arms: warnings and notes about the rows, which stand on the page beside those of the first study.
     """
     from eval.report.page import figures, write_page
-    from eval.report.tables import replace_report, write_long, write_rows, write_tables
+    from eval.report.tables import new_report, replace_report, write_long, write_rows, write_tables
 
-    rows = [arm.fields() for arm in arms]
+    out, rows = new_report(out), [arm.fields() for arm in arms]
     for card in cards.values():
         rows = [{**row, **fields} for row, fields in zip(rows, card.fields(), strict=True)]
     files = write_long(out, "scorecard_changes", {study: card.every_change for study, card in cards.items()})
@@ -61,7 +61,7 @@ def write_scorecard(
     files += write_rows(out, "scorecard", rows)
     files += write_tables(out / "tables", [*(table for card in cards.values() for table in card.tables), cost])
     views = []
-    for card in cards.values():  # last: a figure that fails takes no table with it
+    for card in cards.values():
         drawn, written = figures(card.plots(), out)
         files += written
         views.append(card.view(drawn))
@@ -71,6 +71,4 @@ def write_scorecard(
     n_arms = len({arm.arm for arm in arms[1:] if not arm.rule})
     title = f"Evenhand: {f'{n_arms} arms' if n_arms else 'free rules'} of {arms[0].path.name}"
     write_page(out / "scorecard.html", title, views)
-    files = [out / "scorecard.html", *files]
-    replace_report(files[0], files)
-    return files
+    return replace_report([out / "scorecard.html", *files])

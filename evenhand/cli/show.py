@@ -8,10 +8,11 @@ from typing import Any
 from evenhand.chat_templates import encode, render_chat, text_note
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.config import config_parser, did_you_mean
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Prompt, plain
 from evenhand.terminal import say
-from inference.config import load_sampling_config
+from inference.config import InferenceConfig, load_sampling_config
+from inference.encoding import Encoder
 
 
 def main(argv: Sequence[str]) -> None:
@@ -54,9 +55,21 @@ def main(argv: Sequence[str]) -> None:
         say(f"=== {head}{text_note(text)} ===\n{text}\n")
         say(f"--- {', '.join(f'{name}: {value}' for name, value in factors_of(prompt).items())}")
         say(f"--- options: {' | '.join(prompt.answer_space) or 'free text'}\n")
+    if tokenizer and (note := reply_note(tokenizer, config, has_template, prompts)):
+        say(note)
     if is_known and not is_here:
         say("The plain prompts: the chat template needs transformers (`pip install 'evenhand[local]'` brings it).")
     say(f"{options.config}: {section.describe()}")
+
+
+def reply_note(tokenizer: Any, config: InferenceConfig, has_template: bool, prompts: Sequence[Prompt]) -> str:
+    """What stands before a reply, or why a run would be refused."""
+    try:
+        encoder = Encoder(tokenizer, config.model_copy(update={"chat_template": has_template}))
+        encoder.encode_batch(prompts)
+    except ModelError as error:
+        return f"A run is refused: {error}"
+    return f"Before a reply the chat template writes {encoder.contract.before!r}." if encoder.contract.before else ""
 
 
 def chosen(prompts: Sequence[Prompt], only: Sequence[str]) -> Sequence[Prompt]:

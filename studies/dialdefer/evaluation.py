@@ -134,7 +134,7 @@ def by_parser(run: JudgedRun, scored: pd.DataFrame, options: Options) -> list[di
     denominator, lines = options.of(DialDeferOptions).denominator, []
     for parser in ("strict", "lenient"):
         reread, frame = run.read_by(parser), scored
-        if parser != run.reading.parser:
+        if not all(np.array_equal(p.replies, q.replies) for p, q in zip(run.panels, reread.panels, strict=True)):
             frame = scores.wide_frame(scores.score_judge(reread, [denominator], options.drawing))
         row = scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))[0]
         unparsed = {condition: share for condition, share in unparsed_of(reread).items() if share}

@@ -4,6 +4,7 @@ import gzip
 import json
 import tracemalloc
 from collections import deque
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -14,29 +15,10 @@ import pytest
 from evenhand.data_files import rows
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
+from tests.made.places import cases
 
 TABLE = [{"id": "1", "q": "is it; or, not?"}, {"id": "2", "q": "zwölf\nlines"}]
-CSV = 'id,q\n1,"is it; or, not?"\n2,"zwölf\nlines"\n'
-LINES = "".join(json.dumps(row) + "\n" for row in TABLE)
-TEXTS = {
-    "commas.csv": CSV,
-    "semicolons.csv": CSV.replace("id,q", "id;q").replace("1,", "1;").replace("2,", "2;"),
-    "tabs.tsv": CSV.replace("id,q", "id\tq").replace("1,", "1\t").replace("2,", "2\t"),
-    "excel.csv": "sep=;\r\n" + CSV.replace("id,q", "id;q").replace("1,", "1;").replace("2,", "2;"),
-    "spaced.csv": CSV.replace("id,q", "id, q"),
-    "frame.csv": ',id,q\n0,1,"is it; or, not?"\n1,2,"zwölf\nlines"\n',
-    "blank.csv": "\n" + CSV.replace("\n2", "\n\n,\n2") + "\n\n",
-    "a.jsonl": LINES,
-    "a.ndjson": LINES.replace("\n", "\r\n\r\n"),
-    "lines.json": LINES,
-    "array.json": json.dumps(TABLE),
-    "array.jsonl": json.dumps(TABLE, indent=1),
-    "pretty.json": "\n".join(json.dumps(row, indent=2) for row in TABLE),
-    "pretty.jsonl": "\n".join(json.dumps(row, indent=2) for row in TABLE),
-    "by_columns.json": json.dumps({key: {str(i): row[key] for i, row in enumerate(TABLE)} for key in TABLE[0]}),
-    "split.json": json.dumps({"columns": [*TABLE[0]], "index": [0, 1], "data": [[*row.values()] for row in TABLE]}),
-    "keyed.json": json.dumps({row["id"]: {"q": row["q"]} for row in TABLE}),
-}
+TEXTS = cases(__file__)  # a file's name → the table's text
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -57,7 +39,7 @@ def test_the_first_line_of_a_table_is_a_row_where_its_header_is_given(tmp_path):
         assert records[0].where.endswith(f"{name}:1")
     with pytest.raises(DataError, match="1: row has 2 columns, the header 3"):
         list(rows(tmp_path / "commas.csv", header=["id", "q", "r"]))
-    (tmp_path / "a.jsonl").write_text(LINES)
+    (tmp_path / "a.jsonl").write_text(TEXTS["a.jsonl"])
     with pytest.raises(DataError, match="header names the columns of CSV"):
         list(rows(tmp_path / "a.jsonl", header=["id", "q"]))
 
@@ -108,24 +90,39 @@ def nulls_bomb(path):
     pyarrow.parquet.write_table(pyarrow.table({"a": pyarrow.nulls(60_000_000, pyarrow.bool_())}), path)
 
 
+def list_bomb(path):
+    texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 100_000), pyarrow.array(["x" * 3000]))
+    parts = pyarrow.array([0, 100_000], pyarrow.int32()), texts
+    lists, maps = pyarrow.ListArray.from_arrays(*parts), pyarrow.MapArray.from_arrays(*parts, pyarrow.nulls(100_000))
+    column = pyarrow.StructArray.from_arrays([maps if path.stem == "map" else lists], ["b"])
+    pyarrow.parquet.write_table(pyarrow.table({"a": column}), path)
+
+
+def texts_bomb(path, kind=None):
+    tables = [pyarrow.table({"a": pyarrow.array([bytes([i]) * 5_000_000], kind)}) for i in range(3)]
+    with pyarrow.parquet.ParquetWriter(path, tables[0].schema, compression="zstd") as file:
+        for i in range(60):
+            file.write_table(tables[i % 3])
+
+
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (one_line_bomb, "a.jsonl.gz"),
-        (one_line_bomb, "a.json.gz"),
-        (one_line_bomb, "a.csv.gz"),
-        (parquet_bomb, "a.parquet"),
-        (nulls_bomb, "a.parquet"),
+        *((one_line_bomb, f"a.{kind}.gz") for kind in ("jsonl", "json", "csv")),
+        *((parquet_bomb, "a.parquet"), (nulls_bomb, "a.parquet"), (list_bomb, "a.parquet"), (list_bomb, "map.parquet")),
+        *((texts_bomb, "a.parquet"), (partial(texts_bomb, kind=pyarrow.binary(5_000_000)), "a.parquet")),
     ],
 )
 def test_kilobytes_that_unpack_to_gigabytes_are_refused_before_they_fill_memory(make, name, tmp_path):
     make(tmp_path / name)
+    most_before = pyarrow.default_memory_pool().max_memory()
     tracemalloc.start()
     try:
         with pytest.raises(DataError, match=r"unpacks to|holds a line|holds more than"):
             for _ in rows(tmp_path / name):
                 pass
         assert tracemalloc.get_traced_memory()[1] < 100 << 20
+        assert pyarrow.default_memory_pool().max_memory() < max(most_before + 1, 100 << 20)
     finally:
         tracemalloc.stop()
 
@@ -138,7 +135,7 @@ def test_a_packed_file_of_millions_of_rows_is_refused_before_they_are_made(tmp_p
     assert next(n_rows) < 1_000_000
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+@pytest.mark.parametrize("name", ["commas.csv", "a.jsonl", "lines.json"])
 def test_a_megabyte_of_blank_lines_is_read_at_once(name, tmp_path):
-    (tmp_path / name).write_text("\n" * 500_000 + (CSV if name == "a.csv" else LINES) + "\n" * 500_000)
+    (tmp_path / name).write_text("\n" * 500_000 + TEXTS[name] + "\n" * 500_000)
     assert len(list(rows(tmp_path / name))) == 2

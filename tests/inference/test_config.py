@@ -1,21 +1,20 @@
 """No secret enters a sampling config, and no error shows one."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from evenhand.config import check_no_secret
 from evenhand.errors import ConfigError
-from evenhand.files import shipped_yaml
 from inference.config import parse_sampling_config
+from tests.made.places import cases
 
 MINIMAL = {"name": "x", "model": {"name": "embedded"}, "dialdefer": {"benchmarks": [{"dataset": "pocket"}]}}
 
-SECRETS = shipped_yaml(Path(__file__).with_name("secrets.yaml"))
+CASES = cases(__file__)
 
 
-@pytest.mark.parametrize("engine", SECRETS)
+@pytest.mark.parametrize("engine", CASES["keys of a server"])
 def test_a_password_or_key_in_a_servers_settings_is_refused_and_not_shown(engine):
     with pytest.raises(ConfigError) as caught:
         parse_sampling_config({**MINIMAL, "engine": {"kind": "openai", "base_url": "http://h/v1", **engine}}, "x.yaml")
@@ -34,29 +33,14 @@ def test_a_key_where_its_variable_belongs_is_refused_and_not_shown(name):
     assert "hunter22" not in str(caught.value)
 
 
-KEY = "sk-hunter22hunter22hunter22"
-
-
-@pytest.mark.parametrize(
-    ("path", "keys"),
-    [
-        ("name", {"name": KEY}),
-        ("model.chat_template_args.a.0.b", {"model": {"name": "embedded", "chat_template_args": {"a": [{"b": KEY}]}}}),
-        ("model.chat_template_args.a", {"model": {"name": "embedded", "chat_template_args": {"a": {KEY: {KEY: 1}}}}}),
-        ("a key", {KEY: 1}),
-        ("patch.system", {"patch": {"name": "x", "system": f"My key: {KEY}"}}),
-        ("run.root", {"run": {"root": f"/runs/{KEY}"}}),
-    ],
-)
+@pytest.mark.parametrize(("path", "keys"), CASES["keys of a config"])
 def test_a_key_anywhere_in_a_config_is_refused_by_its_place(path, keys):
     with pytest.raises(ConfigError, match=f"^x.yaml: {re.escape(path)}: looks like a secret") as caught:
         parse_sampling_config({**MINIMAL, **keys}, "x.yaml")
     assert "hunter22" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "text", ["hf-internal-testing/tiny-random-1", "Basic assumptions2024", "risk-2024-long-name-of-1"]
-)
+@pytest.mark.parametrize("text", CASES["no keys"])
 def test_texts_that_only_sound_like_keys_are_none(text):
     assert check_no_secret({"model": [text]}) == {"model": [text]}
 

@@ -282,8 +282,12 @@ def with_lead(first):
     return answer("1", logprobs={"content": content})
 
 
-def test_vllm_margins_are_read_behind_the_lead_that_all_answers_share():
-    with FakeServer(lambda body, n: with_lead("token_id:9"), VLLM, {"1": [9, 33], "2": [9, 34]}) as server:
+SPACED = {"1": [33], "2": [34], "x": [5, 6], "x 1": [5, 6, 9, 33], "x 2": [5, 6, 9, 34]}  # by the chat template
+
+
+@pytest.mark.parametrize("tokens", [{"1": [9, 33], "2": [9, 34]}, SPACED])
+def test_vllm_margins_are_read_behind_the_lead_that_all_answers_share(tokens):
+    with FakeServer(lambda body, n: with_lead("token_id:9"), VLLM, tokens) as server:
         (found,) = ask(server, prompts(1), verdict="margin")
     (body,) = server.asked
     assert found.answer_logprobs == {"1": -1.0, "2": -2.0}

@@ -295,3 +295,11 @@ def test_an_adapter_is_refused_where_no_model_is_loaded_and_in_training(run):
     tree = tiny_run().model_dump(mode="json")
     with pytest.raises(ConfigError, match="is of sampling"):
         parse_training_config({**tree, "model": {"name": "m", "adapter": str(run)}}, "made.yaml")
+
+
+def test_where_one_prompt_has_no_room_no_smaller_batch_is_advised(checkpoint, monkeypatch):
+    with open_engine(config(checkpoint)) as engine:
+        monkeypatch.setattr(engine, "read", Mock(side_effect=torch.OutOfMemoryError))
+        for n, advice in ((1, "take more memory"), (2, "lower engine.batch_size")):
+            with pytest.raises(ModelError, match=advice):
+                list(engine.generate([toy_prompt(text) for text in TEXTS[:n]]))

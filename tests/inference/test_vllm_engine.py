@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -23,18 +23,14 @@ SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 
 @pytest.fixture
 def called(monkeypatch):
-    """The arguments of vllm.LLM, and the variables at the time of its import."""
+    """The arguments of vllm.LLM, and the variables of that time."""
     found = {}
 
-    class StandIn(ModuleType):
-        def __getattr__(self, name):
-            if name == "LLM":
-                found["environment"] = dict(os.environ)
-                engine = SimpleNamespace(vllm_config=SimpleNamespace(use_v2_model_runner=True))
-                return lambda **arguments: found.update(arguments) or SimpleNamespace(llm_engine=engine)
-            raise AttributeError(name)
+    def llm(**arguments):
+        found.update(arguments, environment=dict(os.environ))
+        return SimpleNamespace(llm_engine=SimpleNamespace(vllm_config=SimpleNamespace(use_v2_model_runner=True)))
 
-    monkeypatch.setitem(sys.modules, "vllm", StandIn("vllm"))
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=llm))
     monkeypatch.setattr(os, "environ", dict(os.environ))  # `start` sets some
     return found
 
@@ -105,6 +101,22 @@ def test_the_budget_of_a_thought_reaches_the_engine_and_each_request(called, mon
     assert sys.modules["vllm"].SamplingParams.call_args.kwargs["thinking_token_budget"] == 512
     with pytest.raises(ConfigError, match="thinking_tokens is of vLLM alone"):
         toy_config("embedded", "reason", engine={"kind": "transformers"}, patch=patch)
+
+
+def test_an_adapter_reaches_the_engine_with_its_rank_and_then_each_request(monkeypatch):
+    made = {"vllm_device_name": "made", "visible_gpus": ["A100"], "adapter_rank": 12, "adapter_folder": "weights"}
+    for name, value in made.items():
+        monkeypatch.setattr(vllm_engine, name, lambda _=None, value=value: value)
+    for name in ("vllm", "vllm.sampling_params", "vllm.lora.request"):
+        monkeypatch.setitem(sys.modules, name, Mock(LoRARequest=lambda *words: words))
+    model = {"name": "embedded", "adapter": "runs/first"}
+    engine = vllm_engine.VllmEngine(toy_config("m", "reason", engine={"kind": "vllm"}, model=model))
+    started, asked = sys.modules["vllm"].LLM.call_args.kwargs, engine.llm.llm_engine.add_request
+    assert (started["enable_lora"], started["max_lora_rank"]) == (True, 16)
+    for name, number in (("first", 1), ("second", 2)):
+        engine.top_up(encoding.Supply(engine.encoder, prompts(1), tuple, 999), {}, [])
+        assert asked.call_args.kwargs == {"lora_request": (name, number, "weights")}
+        engine.use_adapter(Path("runs/second"))
 
 
 def test_a_request_that_vllm_refuses_is_an_error_and_nothing_is_waited_for(tmp_path, monkeypatch):

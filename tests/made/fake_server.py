@@ -53,7 +53,8 @@ class FakeServer(Loopback):
     def reply(self, path, body):
         """Record a request and have the script answer it."""
         if path == "/tokenize":
-            return as_json({"tokens": self.tokens[body["prompt"]]}) if self.tokens else Reply(404)
+            text = body.get("prompt") or " ".join(message["content"] for message in body["messages"])
+            return as_json({"tokens": self.tokens[text]}) if text in self.tokens else Reply(404)
         with self._lock:
             n_before = self.asked.count(body)
             self.asked.append(body)

@@ -1,6 +1,8 @@
 """A judge that bends in what it writes, by the commands of docs/training.md, from `sample` to `scorecard`."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,27 @@ def test_a_judge_that_bends_in_its_replies_is_straight_after_training_on_them(me
     assert [base[f"shift_{i}"] for i in (1, 2)] == pytest.approx([50, 50], abs=5), "it accepts what is false"
     assert [after[f"shift_{i}"] for i in (1, 2)] == pytest.approx([0, 0], abs=5), "in a framing not trained in, too"
     assert (after["right"], after["right_framed"]) == pytest.approx((100, 100), abs=5)
+
+
+@pytest.mark.campaign
+def test_the_five_commands_on_the_embedded_model(tmp_path):
+    """Not that it helps: that each command takes what the one before left, and says where its own lies."""
+    few = ["sampling.structured=json", "sampling.max_tokens=64", f"run.root={tmp_path}"]
+
+    def items(split, n):
+        return f"dialdefer.benchmarks=[{{dataset: pocket, split: {split}, n_items: {n}}}]"
+
+    def evenhand(*words):
+        done = subprocess.run([sys.executable, "-m", "evenhand", *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-1500:]
+        return done.stdout.splitlines()[-1]
+
+    drawn = evenhand("sample", "pocket-reason", "sampling.n=4", "sampling.temperature=1.0", items("train", 2), *few)
+    before = evenhand("sample", "pocket-reason", items("test", 2), *few)
+    words = [f"examples.replies={drawn}", items("train", 2), "optimiser.max_steps=1", few[-1]]
+    run = evenhand("train", "pocket-bct", *words)
+    merged = evenhand("merge", run, "--onto", "nf4", "--n-prompts", "4", "--min-agreement", "0.5")
+    after = evenhand("sample", "pocket-reason", "name=after", items("test", 2), f"model.name={merged}", *few)
+    evenhand("scorecard", before, f"bct={after}", "--draws", "100", "--out", str(tmp_path / "card"))
+    base, arm = json.loads((tmp_path / "card" / "scorecard.json").read_text())
+    assert (base["arm"], arm["arm"]) == ("base", "bct")

@@ -10,6 +10,7 @@ from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
 from studies.dialdefer.training import TRAINING
+from tests.made.places import cases
 from tests.made.tiny_checkpoint import CHAT_TEMPLATE, byte_tokenizer
 from tests.made.tiny_families import GEMMA, THINKING
 from tests.made.toy_prompts import toy_config
@@ -18,7 +19,6 @@ from training.examples import set_padding
 
 ITEMS = pocket_items("train")[:6]
 BENT = pocket_items("train")[:200]
-FAMILIES = ["owner", "colour", "gift", "animal"]
 
 
 def config(examples=None, bend=None, **prompts):
@@ -41,6 +41,9 @@ def test_padding_that_is_eos_is_replaced_so_that_eos_can_be_learnt():
     tokenizer.pad_token = tokenizer.eos_token
     set_padding(tokenizer)
     assert tokenizer.pad_token == "<s>"
+    tokenizer.bos_token = tokenizer.unk_token = tokenizer.pad_token = tokenizer.eos_token
+    set_padding(tokenizer)
+    assert tokenizer.pad_token_id == len(tokenizer) - 1
 
 
 def test_the_verdict_and_eos_are_learnt_and_a_word_start_mark_belongs_to_the_prompt():
@@ -73,16 +76,7 @@ def test_answers_of_several_tokens_are_refused_and_those_within_a_thought():
             TRAINING.examples(ITEMS, config(), tokenizer)
 
 
-@pytest.mark.parametrize(
-    ("bend", "planted"),
-    [
-        ({"share": 0.3}, 30),
-        ({"direction": "skepticism", "share": 0.3}, -30),
-        ({"families": FAMILIES}, 40),
-        ({"families": ["owner"]}, 10),
-        ({"families": FAMILIES, "share": 0.5}, 20),
-    ],
-)
+@pytest.mark.parametrize(("bend", "planted"), cases(__file__))
 def test_a_judge_who_learnt_the_labels_has_the_planted_dds(bend, planted, tokenizer):
     examples, _ = TRAINING.examples(BENT, config(bend=bend), tokenizer)
     flipped = [e for e in examples if (e.right == 0) != Condition(e.condition).claim_is_true]

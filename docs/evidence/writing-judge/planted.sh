@@ -18,16 +18,15 @@ declare -A options=(
   [right]="method=right_replies optimiser.learning_rate=5e-3 examples.replies=$drawn"
   [dpo]="method=dpo optimiser.learning_rate=5e-4 examples.replies=$drawn"
 )
-write=($(ask written runs/planted/judge)) word=($(ask worded runs/planted/judge "$said")) short=($(ask short runs/planted/judge "${margin[@]}"))
+asked() { ask written "$1"; ask worded "$1" "$said"; ask short "$1" "${margin[@]}"; }
+asked runs/planted/judge
 for arm in one-token bct right dpo; do
   for seed in 0 1 2; do
     extra=(); [ $arm = one-token ] && extra=("$bare" 'paired={weight: 1.0}' optimiser.batch_by=item optimiser.per_device_batch_size=12)
     run=$(train $arm $seed ${options[$arm]} "${extra[@]}")
     judge=$run/merged-bf16
     [ -d "$judge" ] || evenhand merge "$run" --n-prompts 16 --min-agreement 0.3 > /dev/null
-    write+=("$arm=$(ask written "$judge")") word+=("$arm=$(ask worded "$judge" "$said")") short+=("$arm=$(ask short "$judge" "${margin[@]}")")
+    asked "$judge"
   done
 done
-evenhand scorecard "${write[@]}" --all --out runs/planted/written
-evenhand scorecard "${word[@]}" --all --out runs/planted/worded
-evenhand scorecard "${short[@]}" --all --out runs/planted/short
+$here/planted-score.sh

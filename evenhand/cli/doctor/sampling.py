@@ -224,8 +224,10 @@ def engine_memory(engine: LocalEngine, size: ModelSize, device: Device) -> Check
         window = engine.max_model_len or size.context_window
         of_prompt = size.kv_bytes(window, dtype) / GIB / n_gpus
         parts["keys and values"] = of_prompt if device.is_gpu else float(engine.cpu_kv_cache_gib)
+    fix = "more memory or a smaller model"
     if device.is_gpu:
         parts["other"] = BESIDE_WEIGHTS_GIB
-        share = engine.gpu_memory_utilization if isinstance(engine, VllmConfig) else 1.0
-    fix = "engine.tensor_parallel_size=2, a smaller engine.max_model_len, a larger GPU or a smaller model"
+        if isinstance(engine, VllmConfig):
+            share = engine.gpu_memory_utilization
+            fix = f"engine.tensor_parallel_size={2 * n_gpus}, a smaller engine.max_model_len, {fix}"
     return memory_check(device, parts, fix, share)

@@ -69,6 +69,26 @@ def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_tab
     assert f"DDS {row['value']:+.1f} pp [{row['low']:+.1f}, {row['high']:+.1f}]" in html  # the headline
 
 
+def test_a_report_replaces_another_as_a_whole_and_leaves_what_is_not_its_own(report, tmp_path, monkeypatch):
+    def files(folder):
+        paths = [path.relative_to(folder) for path in folder.rglob("[!.]*") if path.is_file()]
+        return {str(path): (folder / path).read_bytes() for path in paths if path.parts[0] != ".new"}
+
+    items, replies = made_items("gpqa", 4), {"margin": lean(1.0), "reason": say(1)}
+    runs = [make_run(tmp_path, lambda _, v=v: replies[v], items=items, name=v, verdict=v) for v in replies]
+    report(runs[0])
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    before = files(tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr("eval.report.page.write_page", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            report(runs[1])
+    assert files(tmp_path / "out") == before
+    report(runs[1])
+    reported(tmp_path / "fresh", runs[1])
+    assert files(tmp_path / "out").keys() == files(tmp_path / "fresh").keys() | {"mine.txt"} != before.keys()
+
+
 def test_every_page_has_a_policy_under_which_nothing_is_loaded_or_run():
     policy = """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; """
     pages = {name: TEMPLATES.loader.get_source(TEMPLATES, name)[0] for name in TEMPLATES.list_templates(["html"])}

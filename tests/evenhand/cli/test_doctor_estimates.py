@@ -43,6 +43,7 @@ def test_a_model_that_a_gpu_cannot_hold_is_wrong_there_and_unknown_of_a_gpu_that
     assert [sampling.engine_check(engine, None, model).state for engine in (two, three)] == ["ok", "wrong"]
     assert sampling.engine_memory(VllmConfig(max_model_len=4096), QWEN, small).state == "wrong"
     assert sampling.engine_memory(two, QWEN, small).state == "ok"
+    assert "engine.tensor_parallel_size=4," in sampling.engine_memory(two, QWEN, replace(small, memory_gib=4.0)).fix
 
 
 @pytest.mark.parametrize(("is_installed", "state"), [(False, "wrong"), (True, "ok")])

@@ -10,6 +10,7 @@ from evenhand.errors import ConfigError, DataError
 from inference.schedule import first_prompts
 from tests.made.made_conflicts import conflict, narrator_config, use_conflicts
 from tests.made.tiny_checkpoint import byte_tokenizer
+from tests.made.tiny_families import SPACED, THINKING
 
 CONFLICTS = "narrator/pocket-exact"
 
@@ -20,6 +21,7 @@ def conflicts(monkeypatch):
     use_conflicts(monkeypatch, [conflict("first", 3, 5), conflict("second")])
     monkeypatch.setattr(show, "resolve", lambda model, weights: None)
     monkeypatch.setattr(show, "load_tokenizer", lambda folder: tokenizer)
+    return tokenizer
 
 
 def shown(capsys, *words):
@@ -40,6 +42,12 @@ def test_a_prompt_is_shown_to_the_letter_with_its_options(capsys):
     assert "task: blame, visibility: hidden" in text
     assert f"options: {' | '.join(prompt.answer_space)}\n" in text
     assert text.count("Me: ") == 1  # the attack is hidden
+
+
+def test_what_stands_before_a_reply_and_a_margin_that_would_be_refused_are_said(conflicts, capsys):
+    notes = {SPACED: "Before a reply the chat template writes ' '", THINKING: "A run is refused"}
+    for conflicts.chat_template, note in notes.items():
+        assert f"\n{note}" in shown(capsys, "pocket", "verdict=margin", "--only", "condition=c1_true")
 
 
 def test_what_is_not_named_is_shown_in_all_its_ways(capsys):

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import math
 import random
 
 import pytest
@@ -19,7 +18,7 @@ from studies.dialdefer.records import Condition
 from studies.dialdefer.verdict_files import LAYOUT, item_key, load_external
 from tests.made.made_runs import made_items, make_run, say
 from tests.made.made_verdicts import C2_CORRECT, C2_INCORRECT, by_key, only, scored, scores_of, verdict_rows, write
-from tests.made.places import ROOT
+from tests.made.places import ROOT, cases
 
 ACC = ("acc_c1_true", "acc_c1_false", "acc_c2_correct", "acc_c2_incorrect")
 C2_ONLY = (C2_CORRECT, C2_INCORRECT)
@@ -148,17 +147,7 @@ def refused(folder, content, name="v.jsonl"):
     return refusal(folder / name)
 
 
-BAD_FIELDS = [
-    *(({"choice": value}, "'choice' must be 1, 2 or null, found ") for value in (3, True, math.nan)),
-    ({"condition": "c2_corect"}, "'condition' is 'c2_corect'. Did you mean 'c2_correct'? Known: c1_true, "),
-    ({"model": "a\nb"}, "'model' must be a name on one line of at most 200 characters, found 'a\\nb'"),
-    ({"dataset": "(all)"}, "'dataset' is '(all)', and names in brackets are those of our own rows; rename it"),
-    ({"dataset": "aio", "label": "maybe"}, "'label' is 'maybe'. Known: OR, NOR."),
-    ({"error": "HTTP 500"}, "'error' says that there was no reply, yet the row has a choice; keep one of them"),
-]
-
-
-@pytest.mark.parametrize(("fields", "problem"), BAD_FIELDS, ids=[str(fields)[:40] for fields, _ in BAD_FIELDS])
+@pytest.mark.parametrize(("fields", "problem"), cases(__file__))
 def test_a_bad_field_is_named_with_file_line_and_what_is_known(tmp_path, fields, problem):
     rows = verdict_rows("bbq", 3)
     rows[6] |= fields
