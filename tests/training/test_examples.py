@@ -76,16 +76,11 @@ def test_answers_of_several_tokens_are_refused_and_those_within_a_thought():
             TRAINING.examples(ITEMS, config(), tokenizer)
 
 
-@pytest.mark.parametrize(
-    ("bend", "planted"),
-    [
-        ({"share": 0.3}, 30),
-        ({"direction": "skepticism", "share": 0.3}, -30),
-        ({"families": FAMILIES}, 40),
-        ({"families": ["owner"]}, 10),
-        ({"families": FAMILIES, "share": 0.5}, 20),
-    ],
-)
+SHARE, OTHER_WAY = {"share": 0.3}, {"direction": "skepticism", "share": 0.3}
+OF_FAMILIES = [({"families": FAMILIES}, 40), ({"families": ["owner"]}, 10), ({"families": FAMILIES, "share": 0.5}, 20)]
+
+
+@pytest.mark.parametrize(("bend", "planted"), [(SHARE, 30), (OTHER_WAY, -30), *OF_FAMILIES])
 def test_a_judge_who_learnt_the_labels_has_the_planted_dds(bend, planted, tokenizer):
     examples, _ = TRAINING.examples(BENT, config(bend=bend), tokenizer)
     flipped = [e for e in examples if (e.right == 0) != Condition(e.condition).claim_is_true]
