@@ -20,22 +20,16 @@ from eval.calibration import (
 )
 from evenhand.errors import DataError
 from evenhand.files import write_json
+from tests.made.places import cases
+
+CASES = cases(__file__)
 
 MARGINS = st.lists(
     st.one_of(st.integers(-4, 4).map(float), st.sampled_from([math.inf, -math.inf])), min_size=1, max_size=15
 ).map(np.array)
 
 
-@pytest.mark.parametrize(
-    ("true", "false", "threshold"),
-    [
-        ([3.0, 4.0], [1.0, 2.0], 2.5),  # says yes to all, but knows
-        ([1.0, 2.0], [0.0, -2.0], 0.5),  # a tie is mended
-        ([5.0, 5.0], [5.0, 5.0], 0.0),  # all alike: nothing can be told
-        ([math.inf, math.inf], [math.inf, 3.0], 4.0),  # one nat beyond the last finite margin
-        ([-0.5, 0.0, 0.0, 0.5], [-0.5, 0.0, 0.0, 0.5], 0.0),  # accepts half thanks to ties: left alone
-    ],
-)
+@pytest.mark.parametrize(("true", "false", "threshold"), CASES["thresholds"])
 def test_the_best_threshold_is_found(true, false, threshold):
     assert nearest_threshold([np.array(true), np.array(false)], 0.5) == threshold
 
@@ -100,19 +94,11 @@ FILE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ({"test_run": "b"}, "train_run: Field required"),
-        ({**FILE, "calibrations": []}, "calibrations: Tuple should have at least 1"),
-        ({**FILE, "calibrations": [{"condition": "c1"}]}, r"calibrations\.0\.variant: Field required"),
-        ({**FILE, "objective": "none"}, "objective: Input should be 'dds' or 'acceptance'"),
-        ({**FILE, "test_run": "c"}, "are for run c, not b"),
-    ],
-)
-def test_a_malformed_file_of_thresholds_names_file_and_field(content, problem, tmp_path):
+@pytest.mark.parametrize(("changes", "problem"), CASES["malformed"])
+def test_a_malformed_file_of_thresholds_names_file_and_field(changes, problem, tmp_path):
     write_json(tmp_path / "thresholds.json", FILE)
     assert read_fits(tmp_path / "thresholds.json", "b")[0] == FILE["calibrations"]
+    content = {key: value for key, value in {**FILE, **changes}.items() if value is not None}
     write_json(tmp_path / "thresholds.json", content)
     with pytest.raises(DataError, match=f"thresholds.json: .*{problem}"):
         read_fits(tmp_path / "thresholds.json", "b")

@@ -10,6 +10,7 @@ from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render
 from studies.dialdefer.training import TRAINING
+from tests.made.places import cases
 from tests.made.tiny_checkpoint import CHAT_TEMPLATE, byte_tokenizer
 from tests.made.tiny_families import GEMMA, THINKING
 from tests.made.toy_prompts import toy_config
@@ -18,7 +19,6 @@ from training.examples import set_padding
 
 ITEMS = pocket_items("train")[:6]
 BENT = pocket_items("train")[:200]
-FAMILIES = ["owner", "colour", "gift", "animal"]
 
 
 def config(examples=None, bend=None, **prompts):
@@ -76,11 +76,7 @@ def test_answers_of_several_tokens_are_refused_and_those_within_a_thought():
             TRAINING.examples(ITEMS, config(), tokenizer)
 
 
-SHARE, OTHER_WAY = {"share": 0.3}, {"direction": "skepticism", "share": 0.3}
-OF_FAMILIES = [({"families": FAMILIES}, 40), ({"families": ["owner"]}, 10), ({"families": FAMILIES, "share": 0.5}, 20)]
-
-
-@pytest.mark.parametrize(("bend", "planted"), [(SHARE, 30), (OTHER_WAY, -30), *OF_FAMILIES])
+@pytest.mark.parametrize(("bend", "planted"), cases(__file__))
 def test_a_judge_who_learnt_the_labels_has_the_planted_dds(bend, planted, tokenizer):
     examples, _ = TRAINING.examples(BENT, config(bend=bend), tokenizer)
     flipped = [e for e in examples if (e.right == 0) != Condition(e.condition).claim_is_true]

@@ -23,8 +23,10 @@ from eval.report.tables import (
     with_rows,
     write_rows,
 )
+from tests.made.places import cases
 
 PARTS = TEMPLATES.get_template("parts.html").module
+CASES = cases(__file__)
 HOSTILE = 'a|b & 50%_x #1 $y$ {z} ~^ \\n <b> "q", `c` *d* [e]\nsecond line\r\n'
 
 
@@ -48,44 +50,16 @@ def test_a_legend_has_the_terms_that_stand_in_the_texts():
 
 
 def test_a_small_table_in_five_languages():
-    assert console(SMALL).splitlines() == [
-        "Scores",
-        "model       DDS       p",
-        "bench_avg  -8.8  <.0001",
-        "aio           –   .5000",
-    ]
-    assert markdown(SMALL).splitlines() == [
-        *("**Scores**", ""),
-        "| model      |  DDS |       p |",
-        "| ---------- | ---: | ------: |",
-        "| bench\\_avg | -8.8 | \\<.0001 |",
-        "| aio        |    – |   .5000 |",
-        *("", "5% \\& more"),
-    ]
-    assert comma_separated(SMALL) == "model,DDS,p\nbench_avg,-8.84159,2e-05\naio,,0.5\n"
-    assert latex(SMALL).splitlines() == [
-        *(r"\begin{table}", r"\centering", r"\caption{Scores}", r"\label{tab:made}", r"\begin{tabular}{lrr}"),
-        *(r"\toprule", r"model & DDS & p \\", r"\midrule"),
-        *(r"bench\_avg & $-$8.8 & \textless{}.0001 \\", r"aio & -- & .5000 \\", r"\bottomrule", r"\end{tabular}"),
-        *(r"\par\smallskip{\footnotesize 5\% \& more\par}", r"\end{table}"),
-    ]
+    for language in (console, markdown, comma_separated, latex):
+        assert language(SMALL).splitlines() == CASES["small"][language.__name__].splitlines()
     cells = re.findall(r">([^<>]+)</t[hd]>", PARTS.data_table(SMALL))
     assert cells == [*("model", "DDS", "p"), *("bench_avg", "-8.8", "&lt;.0001"), *("aio", "–", ".5000")]
     assert "5% &amp; more" in PARTS.data_table(SMALL)
 
 
-@pytest.mark.parametrize(
-    ("cell", "form", "text"),
-    [
-        *((None, "+.1f", "–"), (math.nan, ".1f", "–"), (8.26, "", "8.3"), (8, "", "8"), (3244, "d", "3244")),
-        *((8.26, "+.1f", "+8.3"), (-0.04, "+.1f", "0.0"), (0.04, "+.1f", "0.0"), (-0.04, "", "0.0")),
-        *((-10.0, "", "-10.0"), (0.1234, ".1%", "12.3%"), (12.0, "d", "12"), (math.inf, "+.1f", "+inf")),
-        *((0.0499, "p", ".0499"), (0.00009, "p", "<.0001"), (1.0, "p", "1.0000"), (True, "", "yes"), (False, "", "no")),
-        *(("none", "+.1f", "none"), ((-1.26, 2.0), "+.1f", "[-1.3, +2.0]"), ((None, 2.0), ".1f", "–")),
-    ],
-)
+@pytest.mark.parametrize(("cell", "form", "text"), CASES["cells"])
 def test_a_cell_is_printed(cell, form, text):
-    assert printed(cell, form) == text
+    assert printed(tuple(cell) if isinstance(cell, list) else cell, form) == text
 
 
 def test_an_interval_is_one_cell_and_two_columns_of_a_csv():

@@ -56,19 +56,11 @@ def test_torch_and_gpu_are_in_order_where_torch_sees_what_is_meant(
     assert (check.state, says in check.says) == (state, True), check.says
 
 
-@pytest.mark.parametrize(
-    ("compiler", "headers", "gpus", "state"),
-    [
-        ("gcc", True, (A100,), None),
-        (None, True, (A100,), "wrong"),
-        ("gcc", False, (A100,), "wrong"),
-        (None, False, (), None),
-    ],
-)
+@pytest.mark.parametrize(("compiler", "headers", "n_gpus", "state"), CASES["kernels"])
 def test_a_gpu_node_without_compiler_or_headers_cannot_build_the_samplers_kernels(
-    compiler, headers, gpus, state, monkeypatch, tmp_path
+    compiler, headers, n_gpus, state, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(machine, "usable_gpus", lambda: gpus)
+    monkeypatch.setattr(machine, "usable_gpus", lambda: (A100,) * n_gpus)
     monkeypatch.setattr(machine, "gpu_check", lambda _: ok("GPU", ""))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())  # Triton's
     monkeypatch.setattr("shutil.which", lambda name: compiler)

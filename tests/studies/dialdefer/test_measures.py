@@ -37,6 +37,7 @@ from studies.dialdefer.measures import (
 )
 from studies.dialdefer.records import Condition
 from tests.made.completions import completion
+from tests.made.places import cases
 
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 
@@ -194,8 +195,7 @@ def test_200_kb_of_a_looping_model_are_read_in_one_pass(text, parser):
 
 
 MARGINS = yaml.safe_load(Path(__file__).with_name("margins.yaml").read_text())
-MARGIN, STRICT = ReadingMode("margin", None), ReadingMode("reason", "strict")
-FAILED = "error: connection reset"
+MARGIN = ReadingMode("margin", None)
 
 
 @pytest.mark.parametrize(("logprobs", "choice", "reason"), MARGINS)
@@ -204,18 +204,10 @@ def test_a_margin_decides_for_the_likelier_answer_and_names_why_it_cannot(logpro
     assert decided[:2] == (choice, reason and NoVerdict[reason])
 
 
-@pytest.mark.parametrize(
-    ("text", "finish", "reading", "decision"),
-    [
-        ('{"chosen_answer": "1"}', FAILED, STRICT, (None, NoVerdict.ERROR)),  # no reply, whatever text came with it
-        ("", FAILED, MARGIN, (None, NoVerdict.ERROR)),
-        ('{"chosen_answer": "1", "rea', "length", STRICT, (None, NoVerdict.TRUNCATED)),
-        ("I cannot say", "stop", STRICT, (None, NoVerdict.UNPARSED)),
-        ('{"chosen_answer": "1"} and so', "length", STRICT, (1, None)),
-    ],
-)
-def test_why_a_reply_decides_nothing_is_told(text, finish, reading, decision):
-    assert decide(completion(text, finish, answer_logprobs={"1": -0.1, "2": -3.0}), reading)[:2] == decision
+@pytest.mark.parametrize(("text", "finish", "reading", "choice", "reason"), cases(__file__))
+def test_why_a_reply_decides_nothing_is_told(text, finish, reading, choice, reason):
+    decided = decide(completion(text, finish, answer_logprobs={"1": -0.1, "2": -3.0}), ReadingMode(*reading))
+    assert decided[:2] == (choice, reason and NoVerdict[reason])
 
 
 def test_a_margin_is_in_nats():

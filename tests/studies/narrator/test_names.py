@@ -34,21 +34,11 @@ def test_names_are_distinct_lines_that_can_be_seen_and_none_is_the_narrators(raw
     assert shown(*names) == names  # naming the named changes nothing
 
 
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        (["Anna", "Ben", "Anna"], ["Anna", "Ben", "Anna (2)"]),
-        (["Anna", "Anna", "Anna (2)"], ["Anna", "Anna (3)", "Anna (2)"]),
-        (["Anna (2)", "Anna", "Anna", "Anna (2)"], ["Anna (2)", "Anna", "Anna (3)", "Anna (2) (2)"]),
-    ],
-)
+@pytest.mark.parametrize(("raw", "expected"), cases(__file__)["numbered"])
 def test_equal_names_are_numbered_around_everybodys_own_name(raw, expected):
     assert shown(*raw) == expected
 
 
-SHOWN = cases(__file__)
-
-
-@pytest.mark.parametrize(("raw", "expected"), SHOWN)
+@pytest.mark.parametrize(("raw", "expected"), cases(__file__)["shown"])
 def test_nobody_is_me_or_unseen_no_line_breaks_or_turns_and_other_names_stay(raw, expected):
     assert shown(raw, "Ben") == [expected, "Ben"]
