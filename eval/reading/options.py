@@ -64,7 +64,7 @@ class Options:
     @staticmethod
     def says_true(text: str) -> bool | None:
         """Whether an answer's text says that a claim is true; None where it says neither."""
-        if re.search(rf"(?i){P.text('untruth')}|\bnot {P.text('truth')}", text):
+        if re.search(rf"(?i){P.text('untruth')}|(?:\bnot|n't) (?:really |quite |at all )?{P.text('truth')}", text):
             return False
         return True if re.search(rf"(?i){P.text('truth')}", text) else None
 
@@ -96,7 +96,7 @@ class Options:
             return mention[0] if place is None else chr((NOUN if is_noun else FIRST) + place)
 
         def shown(form: re.Match[str]) -> str:
-            value = plain(next(filter(None, form.groups()))).strip(" .()")
+            value = plain(next(filter(None, form.groups()))).partition(">")[0].strip(" .()")
             mention = next(filter(None, (pattern.fullmatch(value) for pattern in self.mentions)), None)
             place = mention and self.mentioned(mention)
             return f" {chr(SHOWN_AS + place)} " if place is not None else " "

@@ -191,7 +191,7 @@ class Prose:
     def rights(self, clause: str) -> re.Match[str] | None:
         """A clause that says whether the speaker of a framing, who asserts the claim there, is right."""
         said = self.quotable.asserts and self.words["is_right" if self.tells(clause) else "agrees"].fullmatch(clause)
-        is_speaker = said and (not said["who"] or said["who"].replace("you", "i") in self.quotable.words.split())
+        is_speaker = said and (not said["who"] or f" {said['who'].replace('you', 'i')} " in f" {self.quotable.words} ")
         return (said or None) if is_speaker else None
 
     def tells(self, clause: str) -> bool:
