@@ -10,12 +10,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, requires
-from inspect import cleandoc
+from inspect import cleandoc, getfile
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO
 
 from evenhand.errors import EvenhandError
+from evenhand.files import shipped_yaml
 
 # Control characters but for tab and line feed; what turns the direction of writing around; halves of surrogate pairs.
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -31,12 +32,21 @@ def say(text: object, file: TextIO | None = None) -> None:
     print(harmless(text), file=file or sys.stdout)
 
 
+TYPES: dict[str, Callable[[str], object]] = {"path": Path, "int": int, "float": float}  # of arguments.yaml
+
+
 def command_parser(name: str, main: Callable[..., None], epilog: str = "") -> argparse.ArgumentParser:
-    """The parser of a command's words, described by its docstring. epilog: printed as it stands."""
+    """The parser of a command's words, described by its docstring: those that stand under its name in arguments.yaml
+    beside its module, as keys of add_argument. epilog: printed as it stands."""
     raw = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog=f"evenhand {name}", description=cleandoc(main.__doc__ or ""), epilog=epilog, formatter_class=raw
     )
+    file = Path(getfile(main)).with_name("arguments.yaml")
+    for word, keys in (shipped_yaml(file).get(name, {}) if file.is_file() else {}).items():
+        types = {"type": TYPES[keys["type"]]} if "type" in keys else {}
+        parser.add_argument(word, **{**keys, **types})
+    return parser
 
 
 UNITS = (("days", 86_400), ("h", 3600), ("min", 60), ("s", 1))
@@ -85,22 +95,11 @@ def stopping_like_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-# What silences libraries' warnings to their developers; what the user sets stays.
-QUIET = {
-    "PYTHONWARNINGS": "ignore",
-    "OPENBLAS_NUM_THREADS": "1",  # numpy's: its sums here are small, and threads for them take half as long again
-    "TORCH_CPP_LOG_LEVEL": "ERROR",
-    "TORCH_LOGS": "-torch._library.triton",  # says at every start that there is no Triton
-    "TRANSFORMERS_VERBOSITY": "error",
-    "HF_HUB_VERBOSITY": "error",  # warns of broken connections with the whole URL, a mirror's password too
-}
-
-
 def silence_libraries() -> None:
-    """Here and in the processes that are started from here."""
+    """Here and in processes that start from here, by the variables of quiet.yaml; what the user sets stays."""
     if "PYTHONWARNINGS" not in os.environ and not sys.warnoptions:
         warnings.simplefilter("ignore")
-    for name, value in QUIET.items():
+    for name, value in shipped_yaml(Path(__file__).with_name("quiet.yaml")).items():
         os.environ.setdefault(name, value)
 
 

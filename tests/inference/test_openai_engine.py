@@ -71,17 +71,9 @@ def test_a_reply_that_never_comes_is_an_error_completion():
     assert len(found) == 3
 
 
-@pytest.mark.parametrize(
-    ("garbage", "reason"),
-    [
-        (Reply(body="<html>Welcome</html>"), "reply is not JSON: <html>Welcome</html>"),
-        (as_json({"object": "error"}), 'reply without choices: {"object": "error"}'),
-        (as_json({"choices": [{}, {}]}), "asked for 1 samples, got 2"),
-        (answer(""), "reply without text"),
-    ],
-)
+@pytest.mark.parametrize(("garbage", "reason"), CASES["garbage"])
 def test_garbage_is_an_error_with_its_reason_and_never_an_answer(garbage, reason):
-    with FakeServer(only("question 0", lambda body, n: garbage)) as server:
+    with FakeServer(only("question 0", lambda body, n: Reply(body=garbage))) as server:
         found = ask(server, prompts(2))
     assert {c.finish_reason for c in found} == {"stop", f"error: {reason}"}
 

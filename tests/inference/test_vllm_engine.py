@@ -35,11 +35,12 @@ def called(monkeypatch):
     return found
 
 
-def test_no_sampler_is_compiled_unless_the_user_says_so_and_no_image_encoder_is_loaded(called):
+def test_no_sampler_is_compiled_unless_the_user_says_so_and_no_image_encoder_pickle_or_code_is_loaded(called):
     os.environ.pop(SAMPLER, None)
     for held in ("0", "1"):
         vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
         assert (called["environment"][SAMPLER], called["language_model_only"]) == (held, True)
+        assert (called["load_format"], called["trust_remote_code"]) == ("safetensors", False)  # "auto" takes pickles
         os.environ[SAMPLER] = "1"
 
 
@@ -53,19 +54,10 @@ def test_further_arguments_reach_vllm_but_none_of_ours_and_a_deterministic_engin
             vllm_engine.start(Path("somewhere"), VllmConfig(extra={key: True}), seed=0)
 
 
-def test_vllm_is_told_to_read_safetensors_alone_and_to_run_no_code_of_a_checkpoint(called):
-    """Its default, "auto", takes a folder's *.bin where there is nothing else."""
-    vllm_engine.start(Path("somewhere"), VllmConfig(), seed=0)
-    assert (called["load_format"], called["trust_remote_code"]) == ("safetensors", False)
+FAILURES = {"Engine core failed": r"\(RuntimeError: head_dim=24\)$", "No memory": r"\(No memory; see engine\.max_model"}
 
 
-@pytest.mark.parametrize(
-    ("raised", "reason"),
-    [
-        ("Timed out waiting for engine core processes", r"\(RuntimeError: head_dim=24\)$"),
-        ("No memory for the cache", r"\(No memory for the cache; see engine.max_model_len"),
-    ],
-)
+@pytest.mark.parametrize(("raised", "reason"), FAILURES.items())
 def test_an_engine_that_did_not_start_leaves_its_last_error_and_no_process_behind(raised, reason, monkeypatch, capfd):
     def slow(**arguments):
         multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,)).start()
