@@ -78,7 +78,7 @@ class Names:
             if named := tuple(o for o, form in self.forms.items() if spelled == case(shape_of_form(form))):
                 return named if spelled else ()
         text_form = bare(normalised(text)).casefold()
-        parts = tuple(o for o, form in self.forms.items() if text_form in re.split("[ _]", form.casefold()))
+        parts = tuple(o for o, form in self.forms.items() if text_form in re.split("[ _.]", form.casefold()))
         return parts if text_form and text_form not in WORDS and len(parts) == 1 else ()
 
     def mentions(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
