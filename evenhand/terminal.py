@@ -10,12 +10,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, requires
-from inspect import cleandoc
+from inspect import cleandoc, getfile
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO
 
 from evenhand.errors import EvenhandError
+from evenhand.files import shipped_yaml
 
 # Control characters but for tab and line feed; what turns the direction of writing around; halves of surrogate pairs.
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -31,12 +32,21 @@ def say(text: object, file: TextIO | None = None) -> None:
     print(harmless(text), file=file or sys.stdout)
 
 
+TYPES: dict[str, Callable[[str], object]] = {"path": Path, "int": int, "float": float}  # of arguments.yaml
+
+
 def command_parser(name: str, main: Callable[..., None], epilog: str = "") -> argparse.ArgumentParser:
-    """The parser of a command's words, described by its docstring. epilog: printed as it stands."""
+    """The parser of a command's words, described by its docstring: those that stand under its name in arguments.yaml
+    beside its module, as keys of add_argument. epilog: printed as it stands."""
     raw = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog=f"evenhand {name}", description=cleandoc(main.__doc__ or ""), epilog=epilog, formatter_class=raw
     )
+    file = Path(getfile(main)).with_name("arguments.yaml")
+    for word, keys in (shipped_yaml(file).get(name, {}) if file.is_file() else {}).items():
+        types = {"type": TYPES[keys["type"]]} if "type" in keys else {}
+        parser.add_argument(word, **{**keys, **types})
+    return parser
 
 
 UNITS = (("days", 86_400), ("h", 3600), ("min", 60), ("s", 1))

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from evenhand.checkpoints import adapter_rank
 from evenhand.config import config_parser
@@ -16,14 +15,6 @@ def main(argv: Sequence[str]) -> None:
     parser = config_parser("sample", main, "example: evenhand sample pocket sampling.max_tokens=120 --shard 0/4")
     parser.add_argument(
         "--shard", type=parse_shard, help="i/n: answer only part i (from 0) of n, e.g. one per Slurm task"
-    )
-    parser.add_argument(
-        "--adapters",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="RUN",
-        help="training runs whose adapters are asked one after the other, by one engine: a run for each",
     )
     options = parser.parse_intermixed_args(argv)
     words = [options.config, *options.overrides]

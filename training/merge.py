@@ -1,7 +1,6 @@
 """`evenhand merge RUN_DIR`: a trained adapter becomes a standalone checkpoint, used only if it judges alike."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from evenhand.terminal import command_parser
 from training.run_folder import finished_config
@@ -19,12 +18,6 @@ def main(argv: Sequence[str]) -> None:
     asked --n-prompts prompts.
     """
     parser = command_parser("merge", main, EXAMPLE)
-    parser.add_argument("run", type=Path, help="a finished training run's directory")
-    onto = "bf16 (default): the base as published. nf4: the base as it was trained with, quantised and dequantised. "
-    onto += "nothing: only the check, of base and adapter as model.adapter reads them"
-    parser.add_argument("--onto", choices=("bf16", "nf4", "nothing"), default="bf16", help=onto)
-    parser.add_argument("--n-prompts", type=int, default=64, help="prompts to compare verdicts on (default 64)")
-    parser.add_argument("--min-agreement", type=float, default=0.95, help="share of equal verdicts, 0 to 1 (0.95)")
     options = parser.parse_args(argv)
     if options.n_prompts < 1 or not 0 <= options.min_agreement <= 1:
         parser.error("--n-prompts must be above zero, and --min-agreement from 0 to 1")

@@ -1,7 +1,6 @@
 """`evenhand annotate RUN`: a CSV file in which people label what the judge said, and how well it agrees with them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from eval.options import positive
 from evenhand.config import did_you_mean
@@ -15,13 +14,7 @@ def main(argv: Sequence[str]) -> None:
     """Write a CSV file in which a person labels what a judge said, without seeing what it said; and, with --labels, how
     well the judge agrees with the labels."""
     parser = command_parser("annotate", main)
-    add = parser.add_argument
-    add("run", type=Path, metavar="RUN", help="a finished run")
-    add("--labels", nargs="+", type=Path, metavar="FILE", help="score such files once they are filled in")
-    add("--out", type=Path, help="the CSV file; with --labels the folder of agreement.json (default: RUN/agreement)")
-    add("--what", help="what is labelled, where a run has several kinds (default: the first)")
-    add("--n", type=positive, default=100, help="items in the file (default: 100)")
-    add("--seed", type=int, default=0, help="seed of their draw (default: 0)")
+    parser.add_argument("--n", type=positive, default=100, help="items in the file (default: 100)")
     options = parser.parse_args(argv)
     if not options.labels and not options.out:
         parser.error("--out FILE.csv is needed, or --labels FILE... to score labels")

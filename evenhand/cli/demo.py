@@ -33,8 +33,6 @@ def main(argv: Sequence[str]) -> None:
     answers come along.
     """
     parser = command_parser("demo", main)
-    parser.add_argument("--out", type=Path, default=Path("runs"), help="where the run directories go")
-    parser.add_argument("--recorded", action="store_true", help="from answers that come along, in seconds")
     options = parser.parse_args(argv)
     out = options.out.resolve()
     started = time.monotonic()

@@ -28,10 +28,6 @@ def main(argv: Sequence[str]) -> None:
     Its log is a source of `evenhand score`, `compare` and `report`.
     """
     parser = command_parser("export", main)
-    parser.add_argument("harness", choices=("lm-eval", "inspect"))
-    parser.add_argument("config", help="a YAML file that `evenhand sample` takes; its model and engine do not matter")
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="override single keys of the config")
-    parser.add_argument("--out", type=Path, required=True, help="target folder, created if missing")
     options = parser.parse_intermixed_args(argv)
     config, harness, out = load_sampling_config([options.config, *options.overrides]), options.harness, options.out
     units = config.units()

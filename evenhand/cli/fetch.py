@@ -16,9 +16,6 @@ def main(argv: Sequence[str]) -> None:
     that the compute nodes see. There, set HF_HUB_OFFLINE=1.
     """
     parser = command_parser("fetch", main)
-    parser.add_argument(
-        "configs", nargs="+", metavar="CONFIG [key=value ...]", help="of sampling or training, with overrides"
-    )
     for words in by_config(parser.parse_args(argv).configs):
         fetch(words)
 

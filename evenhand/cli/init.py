@@ -43,12 +43,8 @@ def main(argv: Sequence[str]) -> None:
     folder must be new or empty.
     """
     parser = command_parser("init", main)
-    parser.add_argument("folder", type=Path, nargs="?", help="the new folder")
-    parser.add_argument("--items", type=Path, metavar="FILE", help="propose a study of these: CSV, JSON, parquet ...")
-    parser.add_argument("--at", default="", metavar="KEY", help="of a JSON document, the key that holds the items")
     for role, purpose in NAMES["named"].items():
         parser.add_argument(f"--{role}", action="append", default=[], metavar="COLUMN", help=f"of --items: {purpose}")
-    parser.add_argument("--slurm", action="store_true", help="also the job scripts, and all configs that come along")
     options = parser.parse_args(argv)
     named = {role: getattr(options, role) for role in NAMES["named"]}
     if not options.items and (any(named.values()) or not options.folder):

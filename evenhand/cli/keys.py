@@ -35,9 +35,7 @@ def main(argv: Sequence[str]) -> None:
     """
     example = f"examples: evenhand keys sample {next(iter(STUDIES))}, evenhand keys train dpo"
     parser = command_parser("keys", main, example)
-    parser.add_argument("verb", choices=("sample", "train"), help="whose configs")
     parser.add_argument("words", nargs="*", help=f"the study ({', '.join(STUDIES)}); of training the method, too")
-    parser.add_argument("--json-schema", action="store_true", help="for editors: # yaml-language-server: $schema=FILE")
     options = parser.parse_args(argv)
     choices = [*STUDIES, *(METHODS if options.verb == "train" else ())]
     if unknown := [word for word in options.words if word not in choices]:

@@ -25,7 +25,6 @@ def main(argv: Sequence[str]) -> None:
     finished run says by how much shifts and placebos vary, and what a prompt takes in tokens.
     """
     parser = config_parser("plan", main, "example: evenhand plan study.yaml --run RUN")
-    parser.add_argument("--run", type=Path, help="a finished run of this study, or of one that is asked alike")
     options = parser.parse_intermixed_args(argv)
     config = load_sampling_config([options.config, *options.overrides])
     n_conditions, n_placebos = config.study.compared()

@@ -21,13 +21,6 @@ def main(argv: Sequence[str]) -> None:
     Of a unit that asks step by step the first step is shown; of the study `framing` also what follows a reply.
     """
     parser = config_parser("show", main, "example: evenhand show pocket verdict=margin --only condition=c2_incorrect")
-    parser.add_argument("--unit", help="the unit's id; the first one when left out")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="FACTOR=VALUE",
-        help="the prompts with this value of a factor, as listed below each prompt; repeat it for several",
-    )  # fmt: skip
-    parser.add_argument("--model", help="whose chat template: Hub id, folder or 'embedded' (default: the config's)")
-    parser.add_argument("--no-chat-template", dest="chat_template", action="store_false", help="the bare text")
     options = parser.parse_intermixed_args(argv)
     config = load_sampling_config([options.config, *options.overrides])
     section = config.study

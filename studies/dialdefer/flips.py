@@ -125,17 +125,8 @@ def main(argv: Sequence[str]) -> None:
     """Find the claims that a judge decided differently in two framings of a run (C1 and C2 by default), or of two runs
     before and after training. Null verdicts are never flips."""
     parser = command_parser(f"build {KIND}", main)
-    parser.add_argument("sources", nargs="+", type=Path, metavar="RUN", help="a run, or two: before and after training")
-    parser.add_argument("--out", type=Path, required=True, help="the folder to build")
-    for name in ("first", "second"):
-        parser.add_argument(
-            f"--{name}",
-            metavar="FRAMING[/ARM[/VARIANT]]",
-            help=f"the {name} verdict's framing, such as c2/honest (default: c1 and c2; of two runs c2 and c2)",
-        )
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["lost"], help="lost: right, then wrong (default)")
     parser.add_argument("--parser", choices=sorted(measures.PARSERS), default="strict", help="of reasoned replies")
-    parser.add_argument("--allow-differences", action="store_true", help="take runs that differ in more than the model")
     options = parser.parse_args(argv)
     check_buildable(options.out)
     model, first, second = sides_of_runs(options)

@@ -24,9 +24,7 @@ CONVOKIT = {
 def main(argv: Sequence[str]) -> None:
     """Build the narrator study's conversations from ConvoKit's Conversations Gone Awry."""
     parser = command_parser("build narrator", main, "Examples are in docs/narrator.md.")
-    parser.add_argument("--out", type=Path, required=True, help="folder to build; an interrupted build is continued")
     parser.add_argument("--corpus", choices=DATASETS, default=DATASET, help="which corpus (default %(default)s)")
-    parser.add_argument("--raw", type=Path, help="the dump, a folder or a zip; no download")
     parser.add_argument("--seed", type=int, default=corpus.SEED, help="of the split by page (default %(default)s)")
     share = "of conversations (default %(default)s)"
     parser.add_argument("--test-share", type=float, default=corpus.TEST_SHARE, help=share)

@@ -25,8 +25,6 @@ ONE_ANSWER = 0.95  # share of the stances from which on a judge is said to have 
 def main(argv: Sequence[str]) -> None:
     """Make the reference sets of a finished references run into a folder, with the rates of its replies' states."""
     parser = command_parser("build references", main)
-    parser.add_argument("run", type=Path, help="the run's folder")
-    parser.add_argument("--out", type=Path, required=True, help="the folder to build")
     given = parser.parse_args(argv)
     build(given.run, given.out)
     print((given.out / CARD_FILE).read_text(encoding="utf-8"))

@@ -88,12 +88,6 @@ class Dropped(Exception):
 def main(argv: Sequence[str]) -> None:
     """Draw threads of scored comments from Pushshift's dumps of Reddit (PluralEval, section 5)."""
     parser = command_parser("build wildscope", main, "Examples are in docs/pluraleval.md.")
-    parser.add_argument("--raw", type=Path, required=True, help="the folder of the dumps; subfolders are read, too")
-    parser.add_argument("--out", type=Path, required=True, help="the folder to build")
-    parser.add_argument("--year", default="2019", help="of the posts, or `any` (default 2019)")
-    usage = "SUBREDDIT:THREADS:FEWEST-MOST comments, repeatable (default: the three of Table 2)"
-    parser.add_argument("--stratum", action="append", default=[], help=usage)
-    parser.add_argument("--seed", type=int, default=42, help="of the draw (default 42)")
     args = parser.parse_args(argv)
     if not re.fullmatch("any|20[0-9]{2}", args.year):
         raise ConfigError(f"--year {args.year}: write a year such as 2019, or any")

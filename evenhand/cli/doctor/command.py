@@ -18,9 +18,6 @@ def main(argv: Sequence[str]) -> None:
     HF_HUB_OFFLINE=1 nothing is asked of the Hub. A server that a config names is asked one short question of ours.
     """
     parser = command_parser("doctor", main, "example: evenhand doctor qwen2.5-7b-margin qwen2.5-7b-sft")
-    add = parser.add_argument
-    add("configs", nargs="*", metavar="CONFIG [key=value ...]", help="of sampling or training, with overrides")
-    add("--gpu", metavar="NAME", help="what jobs will compute on, where this machine has no GPU, such as a100-40gb")
     options = parser.parse_intermixed_args(argv)
     blocks = {"this machine": machine_checks(options.gpu)}
     blocks |= {" ".join(config): examined(config, options.gpu) for config in by_config(options.configs)}

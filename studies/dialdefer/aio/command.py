@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.terminal import command_parser, say
@@ -21,14 +20,7 @@ def main(argv: Sequence[str]) -> None:
     """Put the dialogues of the released r/AIO back, from Reddit's screenshots (DialDefer, appendix B)."""
     epilog = "The stages come in the order that they are listed in; docs/aio.md has whole examples."
     parser = command_parser("build aio", main, epilog)
-    add = parser.add_argument
-    add("stage", choices=STAGES)
-    add("--release", type=Path, required=True, help="the folder with the authors' released r/AIO")
-    add("--raw", type=Path, default=Path("raw-reddit"), help="the folder of raw text; its name begins with `raw`")
-    add("--server", help="transcribe: the address of an OpenAI-compatible server, to /v1")
-    add("--model", help="transcribe: the vision model that it serves")
-    add("--api-key-env", default="OPENAI_API_KEY", help="the variable that holds the server's key")
-    add("--concurrency", type=int, default=8, help="transcribe: posts at a time (default 8)")
+    parser.add_argument("stage", choices=STAGES)
     options = parser.parse_args(argv)
     if options.stage == "transcribe" and not (options.server and options.model):
         parser.error("transcribe asks a model: give --server http://HOST:PORT/v1 and --model NAME")

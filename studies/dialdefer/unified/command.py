@@ -17,17 +17,10 @@ from studies.dialdefer.unified.splits import SEED, sizes_from
 def main(argv: Sequence[str]) -> None:
     """Build the Unified Benchmark: nine QA datasets and r/AIO's contexts, split into test and train without leaks."""
     parser = command_parser("build unified", main, "Examples are in docs/unified-benchmark.md.")
-    add = parser.add_argument
-    add("--out", type=Path, help="the folder to build; an interrupted build is continued")
-    add("--raw", type=Path, help="take the publishers' files from here (RAW/bbq/Age.jsonl, ...); no download")
-    add("--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", help="only these; default: all")
-    add("--split", choices=("published", "resample"), default="published")
-    add("--seed", type=int, default=SEED, help="of --split resample")
-    add("--size", action="extend", nargs="+", default=[], metavar="NAME=N", help="test items of --split resample")
-    add("--test-only", action="store_true", help="the authors' released test items, no train split")
-    add("--any-revision", action="store_true", help="take files whose checksum is not the one known here")
-    add("--list", action="store_true", help="show sources, licences and citations; fetch nothing")
-    add("--stats", action="store_true", help="print Table 8 of a finished build, beside the paper's")
+    parser.add_argument(
+        "--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", help="only these; default: all"
+    )
+    parser.add_argument("--seed", type=int, default=SEED, help="of --split resample")
     options = parser.parse_args(argv)
     if options.list:
         print(list_text())
