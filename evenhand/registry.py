@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, create_model
 
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
-from evenhand.study import StudyRun, StudySection
+from evenhand.study import StudyRun
 
 Run = TypeVar("Run", bound=StudyRun)
 
@@ -38,12 +38,6 @@ STUDIES: dict[str, Study] = TypeAdapter(dict[str, Study]).validate_python(
 )
 
 
-def section_class(key: str) -> type[StudySection]:
-    """The config section of a study."""
-    section: type[StudySection] = load_part(key, STUDIES[key].section)
-    return section
-
-
 def load_part(key: str, where: str) -> Any:
     """What a study's line names as module:name. Raises ConfigError, naming the study, where that cannot be loaded."""
     try:
@@ -56,7 +50,7 @@ def load_part(key: str, where: str) -> Any:
 
 def with_section(base: type[Run], study: str) -> type[Run]:
     """The schema of a run's configs on a study: its section is a required key beside those of every run."""
-    fields: dict[str, Any] = {study: (section_class(study), ...)}
+    fields: dict[str, Any] = {study: (load_part(study, STUDIES[study].section), ...)}
     schema = create_model(base.__name__, __base__=base, __doc__=base.__doc__, __module__=base.__module__, **fields)
     schema.study_key = study
     return schema

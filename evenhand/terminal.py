@@ -95,22 +95,11 @@ def stopping_like_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-# What silences libraries' warnings to their developers; what the user sets stays.
-QUIET = {
-    "PYTHONWARNINGS": "ignore",
-    "OPENBLAS_NUM_THREADS": "1",  # numpy's: its sums here are small, and threads for them take half as long again
-    "TORCH_CPP_LOG_LEVEL": "ERROR",
-    "TORCH_LOGS": "-torch._library.triton",  # says at every start that there is no Triton
-    "TRANSFORMERS_VERBOSITY": "error",
-    "HF_HUB_VERBOSITY": "error",  # warns of broken connections with the whole URL, a mirror's password too
-}
-
-
 def silence_libraries() -> None:
-    """Here and in the processes that are started from here."""
+    """Here and in processes that start from here, by the variables of quiet.yaml; what the user sets stays."""
     if "PYTHONWARNINGS" not in os.environ and not sys.warnoptions:
         warnings.simplefilter("ignore")
-    for name, value in QUIET.items():
+    for name, value in shipped_yaml(Path(__file__).with_name("quiet.yaml")).items():
         os.environ.setdefault(name, value)
 
 

@@ -15,7 +15,7 @@ from studies.dialdefer.measures import parse_strict
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection, PromptConfig, PromptVariant, Variant, family_of, prompt_variants
-from studies.dialdefer.templates import NO_FIRST, SETS, TEMPLATES
+from studies.dialdefer.templates import NO_FIRST, PROMPTS, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
 from training.config import TrainingConfig, WritingStudy, check_split
 from training.data import check_variants_per_item, drawn_variants, n_drawn
@@ -24,15 +24,7 @@ from training.examples import OneTokenAnswers, Sifted, TrainingPrompt, sifted
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
 FOR_SAMPLING = ("arms", "arm", "roles", "datasets", "placebos")
 UNKNOWN_LICENCES = ("not stated", "see its Hub page")
-# Our own words: a card shows nothing of any benchmark.
-EXAMPLE = Item(
-    item_id="card",
-    benchmark="card",
-    dataset="card",
-    question="Which planet is nearest to the Sun?",
-    correct_answer="Mercury",
-    incorrect_answer="Venus",
-)
+EXAMPLE = Item(item_id="card", benchmark="card", dataset="card", **PROMPTS["card"])
 
 
 class DialDeferTraining(WritingStudy[DialDeferSection, Item]):

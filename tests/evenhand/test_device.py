@@ -44,18 +44,10 @@ def show(monkeypatch, variables, listed, build):
         monkeypatch.setenv(name, value)
 
 
-FAKE_TORCH = {
-    "version.py": "cuda: Optional[str] = '13.0'\n",
-    "__init__.py": "import os\nfrom torch import cuda\nassert 'PYTORCH_NVML_BASED_CUDA_CHECK' not in os.environ\n",
-    "cuda.py": "def is_available(): return {sees}\ndef device_count(): return 2\n"
-    "def get_device_name(i): return f'GPU {{i}}'\n",
-}
-
-
 def fake_torch(folder, *, sees):
     """A folder for PYTHONPATH with a torch for CUDA 13 that can compute on two GPUs, or on none."""
     (folder / "torch").mkdir(parents=True)
-    for name, text in FAKE_TORCH.items():
+    for name, text in CASES["fake torch"].items():
         (folder / "torch" / name).write_text(text.format(sees=sees))
     return folder
 

@@ -10,7 +10,7 @@ from evenhand.config import read_yaml
 from evenhand.errors import ConfigError
 from inference.config import load_sampling_config
 from studies.dialdefer.section import prompt_variants
-from tests.made.places import CONFIGS, GOLDEN
+from tests.made.places import CONFIGS, GOLDEN, cases
 from tests.made.training_runs import tiny_run
 from training.config import load_training_config
 from training.processes import check_launch
@@ -61,21 +61,7 @@ def test_an_arm_of_ours_differs_from_the_one_it_is_held_against_by_what_it_is_na
     parent = "dpo" if arm == "dpo-c2" else "sft-c1c2" if arm in FRAMINGS[1:] and not is_pocket else "sft"
     ours, other = tree(f"{family}-{arm}"), tree(f"{family}-{parent}")
     changed_keys = {key for key in ours.keys() | other.keys() if ours.get(key) != other.get(key)} - {"name", "run"}
-    both_framings = {"prompts.conditions", "optimiser.batch_by", "optimiser.epochs"}
-    over_variants = {"prompts.variants", "prompts.variants_per_item"}
-    expected = {
-        "sft-c2": both_framings - {"optimiser.batch_by"},
-        "sft-c1c2": {*both_framings, "dev", *over_variants, "optimiser.gradient_accumulation_steps"},
-        "variants-sft": {
-            "dialdefer",
-            "prompts.variants",
-            "prompts.variants_per_item",
-            "optimiser.per_device_batch_size",
-        },
-        "paired": {"method", "paired"},
-        "label-free": {"method", *(("examples.loss_on_eos",) if is_pocket else ())},
-        "dpo-c2": {*both_framings, "examples.loss_on_eos"} - {"optimiser.batch_by"},
-    }[arm]
+    expected = set(cases(__file__)[arm]) - (set() if is_pocket or arm != "label-free" else {"examples.loss_on_eos"})
     assert changed_keys == expected
 
 

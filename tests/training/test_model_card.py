@@ -34,15 +34,7 @@ def test_the_base_is_named_by_its_hub_id_and_revision_or_by_its_hash(name, train
 
 def test_a_card_has_what_the_files_say_and_no_folder_of_the_machine_and_no_item(tmp_path):
     card = card_of(tmp_path)
-    assert front(card) == {
-        "base_model": "HuggingFaceTB/SmolLM2-135M-Instruct",
-        "base_model_relation": "finetune",
-        "library_name": "transformers",
-        "pipeline_tag": "text-generation",
-        "language": ["en"],
-        "tags": ["evenhand", "llm-as-a-judge", "dialogic-deference", "sft", "qlora"],
-        "datasets": ["Idavidrein/gpqa"],
-    }
+    assert front(card) == cases(__file__)["front"]
     for part in (
         "1,234 examples from 360 items (item-set hash `0123456789abcdef`)",
         "| bbq | 300 | 2 |\n| gpqa | 20 | 0 |",

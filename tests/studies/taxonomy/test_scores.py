@@ -13,8 +13,10 @@ from studies.flips import LENIENT, STRICT
 from studies.taxonomy.codebook import CODES
 from studies.taxonomy.scores import alpha, coincidence, moves
 from tests.made.paper_figures import golden
+from tests.made.places import cases
 from tests.made.taxonomy_runs import by_number, coded, flip, flips_folder, judged_run, results, table_18
 
+CASES = cases(__file__)
 TEXT = {row["figure"]: row["value"] for row in golden("dialdefer_taxonomy_text.csv")}
 SIDES = {"def. n": "n_deference", "def. %": "share_deference", "skep. n": "n_skepticism", "skep. %": "share_skepticism"}
 
@@ -87,27 +89,11 @@ def test_the_top_code_and_the_unexplained_are_those_of_f_2(ours):
     assert line["flips"] == line["with a code"] == TEXT["n flips"]
 
 
-EXCEPTIONS = {  # figure of the text → what Table 18 gives; docs/taxonomy.md says why the printed one is another
-    "Internal Incoherence of skepticism": "41.2",
-    "Social Framing of deference": "27.0",
-    "Reasoning Error of skepticism": "32.8",
-}
-
-
 def test_the_text_follows_from_table_18_or_is_listed(ours):
-    asked = {
-        "Internal Incoherence of deference": ("category_share", "Internal Incoherence", LENIENT),
-        "Internal Incoherence of skepticism": ("category_share", "Internal Incoherence", STRICT),
-        "Social Framing of deference": ("primary_share", "SA1", LENIENT),
-        "Social Framing of skepticism": ("primary_share", "SA1", STRICT),
-        "Reasoning Error of skepticism": ("category_share", "Reasoning Error", STRICT),
-        "Speaker Authority of deference": ("primary_share", "ES1", LENIENT),
-        "unexplained": ("primary_share", "UN1", "all"),
-    }
-    figures = {figure: f"{value(ours, *words):.1f}" for figure, words in asked.items()}
+    figures = {figure: f"{value(ours, *words):.1f}" for figure, words in CASES["asked"].items()}
     n = {way: value(ours, "n_flips", None, way) for way in (LENIENT, STRICT)}
     figures |= {way: f"{100 * n[way] / sum(n.values()):.1f}" for way in n}
-    assert {figure: ours_is for figure, ours_is in figures.items() if ours_is != TEXT[figure]} == EXCEPTIONS
+    assert {figure: ours_is for figure, ours_is in figures.items() if ours_is != TEXT[figure]} == CASES["exceptions"]
 
 
 N = 40

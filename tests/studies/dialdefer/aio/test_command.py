@@ -9,7 +9,9 @@ from studies.dialdefer.datasets import DatasetSpec, load_items
 from tests.made.fake_server import Reply
 from tests.made.made_aio import TRIP, screenshot, workshop_here
 from tests.made.made_reddit import MadePost
+from tests.made.places import cases
 
+CASES = cases(__file__)
 STAGES = ("harvest", "transcribe", "check")
 
 
@@ -32,23 +34,10 @@ def test_the_released_ids_become_items_that_dialdefer_loads_and_what_is_missing_
     made.stages("check", "items")
 
     items = made.items()
-    assert items["trip1"]["c2_input"].splitlines() == [
-        "Speaker A: you said you would drive me to the airport",
-        "Speaker B: I said maybe, and that was before your sister came now the car is full",
-        "Speaker A: so I have to pay for a taxi because of her",
-        "Speaker B: I can give you half of it",
-        "Speaker A: keep it, call me at [REDACTED] when you are sorry",
-    ]
+    assert items["trip1"]["c2_input"].splitlines() == CASES["trip"]
     # The first bubble was the poster's, whom the model's labels call Speaker A; the person said so.
     assert items["money1"]["c2_input"].startswith("Speaker B: Hey [REDACTED], did you get the money")
-    assert made.missing() == {
-        "two001": ("check", "kept, but `poster` is not filled in"),
-        "land01": ("transcribe", "no conversation of two"),
-        "none01": ("harvest", "no image"),
-        "gone01": ("harvest", "deleted by its author"),
-        "broke1": ("transcribe", "image cannot be read"),
-        "unsure": ("check", "not a chat"),
-    }
+    assert made.missing() == {post: (stage, why) for post, stage, why in CASES["missing"]}
     card = (made.raw / "items" / "README.md").read_text()
     assert "2 of 8 posts have their dialogue." in card
     assert "| turn range | 4–5 |" in card
