@@ -46,7 +46,7 @@ from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, MERGED_PREFIX, MERGI
 from training.sections import QuantisationConfig
 from training.shortage import is_out_of_memory
 
-BF16, NF4 = "bf16", "nf4"
+BF16, NF4, NOTHING = "bf16", "nf4", "nothing"
 TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
 LICENCE_NAMES = ("LICENSE", "LICENCE", "NOTICE", "USE_POLICY")
 # Written by the merge; or, beside config.json, taken by vLLM for a checkpoint in Mistral's own layout.
@@ -81,7 +81,8 @@ class MergeCheck:
 
 
 def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95) -> Path:
-    """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet.
+    """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet; the
+    run's own for "nothing", where the adapter stays by itself, and is checked.
 
     n_prompts: how many verdicts are compared. min_agreement: share of them that must agree.
     Raises DataError for a run that is not finished or whose base has changed, or that another process is merging;
@@ -92,6 +93,10 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
     check_unchanged(run)
     if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
+    if onto == NOTHING:
+        check = checked(run, config, trained_base(run, config), None, config.load_units(), onto, n_prompts)
+        check_agreement(run, check, min_agreement)
+        return run
     target = run / f"{MERGED_PREFIX}{onto}"
     partial = run / f"{target.name}.{uuid.uuid4().hex}.partial"
     with held(run / MERGING_LEASE, "merged") as lease:
@@ -131,9 +136,9 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
 
 
 def checked(
-    run: Path, config: AnyRun, base: Path, written: Path, units: Sequence[Any], onto: str, n_prompts: int
+    run: Path, config: AnyRun, base: Path, written: Path | None, units: Sequence[Any], onto: str, n_prompts: int
 ) -> MergeCheck:
-    """Ask base + adapter, and then what was written, the same prompts."""
+    """Ask base + adapter as trained, and then what was written, or base + adapter unquantised, the same prompts."""
     tokenizer = load_tokenizer(base)
     replies = ReplyTargets(config, tokenizer) if config.examples.replies else None
     asked: Sequence[Any] = (
@@ -148,7 +153,8 @@ def checked(
     gc.collect()
     torch.cuda.empty_cache()
     print(f"{run.name}: judging the same prompts with what was merged onto {onto}", flush=True)
-    merged = load_base(written, config.quantisation.model_copy(update={"kind": "none"}), spread=True)
+    plain = config.quantisation.model_copy(update={"kind": "none"})
+    merged = load_base(written, plain, spread=True) if written else adapted(run, base, plain)
     return compare(judge(merged), expected, onto)
 
 

@@ -87,6 +87,13 @@ def test_a_merge_is_measured_written_and_found_again(run, capsys):
     assert (run / "merged-bf16" / "model.safetensors").stat().st_mtime_ns == before
 
 
+def test_an_adapter_by_itself_is_checked_and_nothing_is_written(run, capsys):
+    files = {*run.rglob("*")}
+    assert merge(run, "nothing", n_prompts=8) == run
+    assert "merged onto nothing: 100.0% of 8 verdicts agree" in capsys.readouterr().out
+    assert {*run.rglob("*")} == files
+
+
 def test_a_checkpoint_that_judges_otherwise_never_appears(run, monkeypatch):
     with_margins(monkeypatch, -1.0)
     with pytest.raises(ModelError, match=r"onto bf16, only 0\.0% of 4 verdicts agree.*Try `--onto nf4`"):
