@@ -81,8 +81,7 @@ class MergeCheck:
 
 
 def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95) -> Path:
-    """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet; the
-    run's own for "nothing", where the adapter stays by itself, and is checked.
+    """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet.
 
     n_prompts: how many verdicts are compared. min_agreement: share of them that must agree.
     Raises DataError for a run that is not finished or whose base has changed, or that another process is merging;
@@ -93,10 +92,6 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
     check_unchanged(run)
     if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
-    if onto == NOTHING:
-        check = checked(run, config, trained_base(run, config), None, config.load_units(), onto, n_prompts)
-        check_agreement(run, check, min_agreement)
-        return run
     target = run / f"{MERGED_PREFIX}{onto}"
     partial = run / f"{target.name}.{uuid.uuid4().hex}.partial"
     with held(run / MERGING_LEASE, "merged") as lease:
@@ -133,6 +128,14 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             shutil.rmtree(partial, ignore_errors=True)
         synchronise(run)
     return target
+
+
+def check_adapter(run: Path, n_prompts: int = 64, min_agreement: float = 0.95) -> None:
+    """Print how far the base with the adapter beside it, as `model.adapter` reads them, agrees with what was trained."""
+    config = finished_config(run)
+    check_unchanged(run)
+    check = checked(run, config, trained_base(run, config), None, config.load_units(), NOTHING, n_prompts)
+    check_agreement(run, check, min_agreement)
 
 
 def checked(

@@ -89,7 +89,7 @@ def test_a_merge_is_measured_written_and_found_again(run, capsys):
 
 def test_an_adapter_by_itself_is_checked_and_nothing_is_written(run, capsys):
     files = {*run.rglob("*")}
-    assert merge(run, "nothing", n_prompts=8) == run
+    main([str(run), "--onto", "nothing", "--n-prompts", "8"])
     assert "merged onto nothing: 100.0% of 8 verdicts agree" in capsys.readouterr().out
     assert {*run.rglob("*")} == files
 
