@@ -131,7 +131,7 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
 
 
 def check_adapter(run: Path, n_prompts: int = 64, min_agreement: float = 0.95) -> None:
-    """Print how far the base with the adapter beside it, as `model.adapter` reads them, agrees with what was trained."""
+    """Print how far base and adapter, as `model.adapter` reads them, agree with what was trained."""
     config = finished_config(run)
     check_unchanged(run)
     check = checked(run, config, trained_base(run, config), None, config.load_units(), NOTHING, n_prompts)
