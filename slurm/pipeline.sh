@@ -76,7 +76,7 @@ ids=$RUN_ROOT/pipelines/${digest::16}.jobs
 if [ "${DRY_RUN:-0}${HERE:-0}" = 00 ] && [ -f "$ids" ]; then
   queue=$(squeue --noheader --user="$(id -un)" --format=%F)
   if alive=$(grep -Fx -f "$ids" <<< "$queue"); then
-    echo "slurm/pipeline.sh: this pipeline lives already, and nothing is submitted: jobs" $(sort -u <<< "$alive") \
+    echo "slurm/pipeline.sh: this pipeline lives already, and nothing is submitted: jobs $(sort -u <<< "$alive" | xargs)" \
       "are queued or running. Wait for them, or \`scancel\` them first" >&2
     exit 1
   fi
