@@ -24,7 +24,7 @@ from evenhand.float32 import float32_head
 from evenhand.generation import generated, stop_ids
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import CONFIG_FILE, check_complete
-from evenhand.thoughts import thought_apart
+from evenhand.thoughts import is_tagged, thought_apart
 from training.config import TrainingConfig, WritingStudy
 from training.examples import TOO_LONG, Example, Sifted, TrainingPrompt, sifted
 from training.qlora import autocast
@@ -40,6 +40,10 @@ NO_PAIR = "its replies make no pair"
 THINKS = (
     "thinks before it replies, and thoughts are not learnt unless you say so: switch thinking off in model."
     "chat_template_args ({enable_thinking: false} for many models) and sample again, or set examples.thoughts=true"
+)
+NO_END = (
+    "holds a thought without its end tag, as a server's reasoning parser leaves it; sample with another engine or "
+    "without that parser, or leave examples.thoughts out"
 )
 WORD = re.compile(r"[^\W\d_]{4,}")
 FUNCTION_WORDS = {"this", "that", "with", "from", "what", "which", "have", "does", "your", "they", "their", "there"}
@@ -177,6 +181,8 @@ class ReplyTargets:
                 f"{self.run}: has no reply to {prompt.item_id}, {prompt.condition}: its section asks others; take "
                 f"`{self.config.study_key}` from its {CONFIG_FILE}, or sample the prompts of this config"
             )
+        if self.config.examples.thoughts and not all(is_tagged(reply.thought or "</think>") for reply in replies):
+            raise ConfigError(f"examples.thoughts: {self.run}: {NO_END}")
         return replies
 
     def verdicts(self, prompt: TrainingPrompt, source: Prompt) -> list[Reply]:

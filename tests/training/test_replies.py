@@ -164,6 +164,17 @@ def test_a_run_of_other_prompts_or_of_another_judge_is_refused(tmp_path, monkeyp
         ReplyTargets(config, tokenizer)
 
 
+def test_a_thought_without_its_tags_is_not_learnt(tmp_path, monkeypatch, tokenizer):
+    def thinks(prompt: Prompt) -> list[Answer]:
+        return [{"text": says(prompt, "accept"), "thought": "Let me think."}] * 4
+
+    run, section = written_run(tmp_path, thinks, monkeypatch)
+    config = training_on(run, section, "bct")
+    config = config.model_copy(update={"examples": config.examples.model_copy(update={"thoughts": True})})
+    with pytest.raises(ConfigError, match="holds a thought without its end tag"):
+        ReplyTargets(config, tokenizer).examples(config.load_units())
+
+
 def test_a_judge_that_thinks_is_trained_on_its_thoughts_where_that_is_asked_for_alone(tmp_path, monkeypatch, tokenizer):
     def thinks(prompt: Prompt) -> list[Answer]:
         return [says(prompt, "accept", "<think>Hm.</think>\n\nSo.")] * 4
