@@ -253,10 +253,10 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
 @contextmanager
 def log_kept() -> Iterator[None]:
     """Context manager: LOG holds the end of what processes started in it write to standard error, where it goes on."""
-    shown, (source, sink) = os.dup(2), os.pipe()
+    shown, terminal, (source, sink) = os.dup(2), os.dup(2), os.pipe()
     LOG.clear()
 
-    terminal, log = os.dup(2), os.fdopen(source, "rb", buffering=0)
+    log = os.fdopen(source, "rb", buffering=0)
     register_after_fork(log, lambda log: log.close())  # else a child whose parent is killed blocks on a full pipe
 
     def copy() -> None:

@@ -41,10 +41,7 @@ THINKS = (
     "thinks before it replies, and thoughts are not learnt unless you say so: switch thinking off in model."
     "chat_template_args ({enable_thinking: false} for many models) and sample again, or set examples.thoughts=true"
 )
-NO_END = (
-    "holds a thought without its end tag, as a server's reasoning parser leaves it; sample with another engine or "
-    "without that parser, or leave examples.thoughts out"
-)
+UNTAGGED = "holds a thought without its tags, from a server's reasoning parser: sample without it, or learn no thoughts"
 WORD = re.compile(r"[^\W\d_]{4,}")
 FUNCTION_WORDS = {"this", "that", "with", "from", "what", "which", "have", "does", "your", "they", "their", "there"}
 AT_ONCE = 8  # prompts that a model answers together
@@ -71,9 +68,7 @@ class ReplyTargets:
         check_complete(self.run)
         sampled, where = read_yaml(self.run / CONFIG_FILE), f"examples.replies: {self.run}"
         if sampled["model"]["name"] != config.model.name:
-            raise ConfigError(
-                f"{where}: holds replies of {sampled['model']['name']}, and {config.model.name} is trained"
-            )
+            raise ConfigError(f"{where}: is of {sampled['model']['name']}, and {config.model.name} is trained")
         asked = (sampled.get("patch"), sampled.get("chat_template", True), sampled["model"].get("chat_template_args"))
         if asked != (None, config.examples.chat_template, config.model.chat_template_args):
             raise ConfigError(
@@ -181,8 +176,8 @@ class ReplyTargets:
                 f"{self.run}: has no reply to {prompt.item_id}, {prompt.condition}: its section asks others; take "
                 f"`{self.config.study_key}` from its {CONFIG_FILE}, or sample the prompts of this config"
             )
-        if self.config.examples.thoughts and not all(is_tagged(reply.thought or "</think>") for reply in replies):
-            raise ConfigError(f"examples.thoughts: {self.run}: {NO_END}")
+        if self.config.examples.thoughts and not all(is_tagged(reply.thought) for reply in replies if reply.thought):
+            raise ConfigError(f"examples.thoughts: {self.run}: {UNTAGGED}")
         return replies
 
     def verdicts(self, prompt: TrainingPrompt, source: Prompt) -> list[Reply]:

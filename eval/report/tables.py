@@ -96,13 +96,7 @@ WIDTH = 120  # characters of a console's line
 PART = "## "  # before the name of a part of a template
 
 TEXTS = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False, optimized=False)
-TEXTS.filters |= {
-    "number": number,
-    "signed": signed,
-    "percent": percent,
-    "p_value": p_value,
-    "significance": significance,
-}
+TEXTS.filters |= {form.__name__: form for form in (number, signed, percent, p_value, significance)}
 TEXTS.globals |= {"interval": interval}
 
 
