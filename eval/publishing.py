@@ -139,11 +139,8 @@ def track(tracker: str, rows: Sequence[Mapping[str, Any]]) -> None:
         for end in ("value", "low", "high"):
             if row[end] is not None:
                 metrics[f"{row_name(row, names)}.{end}".removesuffix(".value")] = float(row[end])
-    kind = LOGGER_TYPE_TO_CLASS[tracker]
-    if tracker in RUN_NAME:
-        opened = kind(PROJECT, **{RUN_NAME[tracker]: run})
-    else:
-        opened = kind(run, logging_dir=Path("runs") / tracker)
+    kind, name = LOGGER_TYPE_TO_CLASS[tracker], RUN_NAME.get(tracker)
+    opened = kind(PROJECT, **{name: run}) if name else kind(run, logging_dir=Path("runs") / tracker)
     opened.start()
     opened.log(metrics, step=0)
     opened.finish()

@@ -25,6 +25,7 @@ def test_what_stands_before_a_reply_is_kept_to_the_letter_and_is_no_part_of_it(w
     assert (found.thought, found.text) == (thought, text)
     kept = thought_apart(replace(reply, thought="A server's."))
     assert (kept.thought, kept.text) == ("A server's." + f"\n{thought}" * bool(thought), text)
+    assert (reply.whole, replace(reply, thought="Hm.\n\n").whole) == (written, f"Hm.\n{written}")
 
 
 @pytest.mark.parametrize(
