@@ -110,10 +110,11 @@ def compare_main(argv: Sequence[str]) -> None:
         loaded = by_date(loaded) if options.drift else loaded
         of_study = [*results_as_read(study, loaded, options)]
         every += of_study
+        beside = out / study if len(runs) > 1 else out
         if options.drift:
-            files += say_drift(evaluation, loaded, of_study[0], out / study if len(runs) > 1 else out)
+            files += say_drift(evaluation, loaded, of_study[0], beside)
         else:
-            files += say_reruns(evaluation, loaded, out, is_all=options.is_all)
+            files += say_reruns(evaluation, loaded, beside, is_all=options.is_all)
     say_and_report(every, out, files)
 
 

@@ -55,7 +55,7 @@ def rows_meant(text: str, rows: Sequence[Mapping[str, Any]], gated: Gate) -> lis
             raise DataError(f"--fail-if '{text}': no row of {rows[0]['run']} has {name}={value}. {hint}")
     lacking = {row["judge"] for row in rows} - {row["judge"] for row in meant}
     if lacking and "judge" not in where:
-        raise DataError(f"--fail-if '{text}': no row is of {min(lacking)}; choose another by judge=NAME")
+        raise DataError(f"--fail-if '{text}': no row is of {', '.join(sorted(lacking))}; choose another by judge=NAME")
     return meant
 
 

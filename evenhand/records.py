@@ -101,6 +101,11 @@ class Completion:
     thought: str | None = None  # what stood before the text, of a judge that thinks first
 
     @property
+    def whole(self) -> str:
+        """The thought, on lines of its own, and the text."""
+        return f"{self.thought.rstrip()}\n{self.text}" if self.thought else self.text
+
+    @property
     def is_error(self) -> bool:
         """True when the engine failed: no reply, which is asked again and never counted as an answer."""
         return self.finish_reason.startswith("error")

@@ -25,4 +25,10 @@ def thought_apart(reply: Completion) -> Completion:
     said = without_thinking(reply.text)
     if said == reply.text or not said.strip() or not reply.text.endswith(said):
         return reply
-    return replace(reply, thought=reply.text.removesuffix(said.lstrip()), text=said.lstrip())
+    thought = reply.text.removesuffix(said.lstrip())  # behind what a server has kept apart
+    return replace(reply, thought=f"{reply.thought}\n{thought}" if reply.thought else thought, text=said.lstrip())
+
+
+def is_tagged(thought: str) -> bool:
+    """Whether a thought stands in its tags, as its judge writes it: a server's parser takes them away."""
+    return bool(re.search(LONE_END.pattern + r"\s*\Z", thought)) and not without_thinking(thought).strip()

@@ -5,9 +5,10 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
+from multiprocessing.util import register_after_fork
 from pathlib import Path
 from threading import Thread
 from typing import Any, Self
@@ -252,14 +253,20 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
 @contextmanager
 def log_kept() -> Iterator[None]:
     """Context manager: LOG holds the end of what processes started in it write to standard error, where it goes on."""
-    shown, (source, sink) = os.dup(2), os.pipe()
+    shown, terminal, (source, sink) = os.dup(2), os.dup(2), os.pipe()
     LOG.clear()
 
+    log = os.fdopen(source, "rb", buffering=0)
+    register_after_fork(log, lambda log: log.close())  # else a child whose parent is killed blocks on a full pipe
+
     def copy() -> None:
-        with os.fdopen(source, "rb", buffering=0) as log, os.fdopen(shown, "wb", buffering=0) as terminal:
+        with log:
             while chunk := log.read(LOG_LENGTH):
-                terminal.write(chunk)
                 LOG[:] = (LOG + chunk)[-LOG_LENGTH:]
+                with suppress(OSError):  # nobody reads it any more
+                    while chunk:
+                        chunk = chunk[os.write(terminal, chunk) :]
+        os.close(terminal)
 
     os.dup2(sink, 2)
     os.close(sink)
@@ -268,6 +275,7 @@ def log_kept() -> Iterator[None]:
         yield
     finally:
         os.dup2(shown, 2)
+        os.close(shown)
 
 
 def reason_of(error: Exception) -> str:

@@ -200,6 +200,6 @@ for i in "${!samplings[@]}"; do
   AFTER=${sampled#:} LABEL=$label NOTE=$notes/scored${label:+-$label} submit score "${words[@]}"
 done
 if [ ${#SUBMITTED[@]} -gt 0 ]; then
-  mkdir -p "$RUN_ROOT/pipelines"
-  printf '%s\n' "${SUBMITTED[@]}" > "$ids"
+  { mkdir -p "$RUN_ROOT/pipelines" && printf '%s\n' "${SUBMITTED[@]}" > "$ids"; } ||
+    echo "slurm/pipeline.sh: $ids cannot be written; the jobs are submitted, and a second call would submit them again" >&2
 fi

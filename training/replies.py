@@ -24,7 +24,7 @@ from evenhand.float32 import float32_head
 from evenhand.generation import generated, stop_ids
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import CONFIG_FILE, check_complete
-from evenhand.thoughts import thought_apart
+from evenhand.thoughts import is_tagged, thought_apart
 from training.config import TrainingConfig, WritingStudy
 from training.examples import TOO_LONG, Example, Sifted, TrainingPrompt, sifted
 from training.qlora import autocast
@@ -41,6 +41,7 @@ THINKS = (
     "thinks before it replies, and thoughts are not learnt unless you say so: switch thinking off in model."
     "chat_template_args ({enable_thinking: false} for many models) and sample again, or set examples.thoughts=true"
 )
+UNTAGGED = "holds a thought without its tags, from a server's reasoning parser: sample without it, or learn no thoughts"
 WORD = re.compile(r"[^\W\d_]{4,}")
 FUNCTION_WORDS = {"this", "that", "with", "from", "what", "which", "have", "does", "your", "they", "their", "there"}
 AT_ONCE = 8  # prompts that a model answers together
@@ -67,9 +68,7 @@ class ReplyTargets:
         check_complete(self.run)
         sampled, where = read_yaml(self.run / CONFIG_FILE), f"examples.replies: {self.run}"
         if sampled["model"]["name"] != config.model.name:
-            raise ConfigError(
-                f"{where}: holds replies of {sampled['model']['name']}, and {config.model.name} is trained"
-            )
+            raise ConfigError(f"{where}: is of {sampled['model']['name']}, and {config.model.name} is trained")
         asked = (sampled.get("patch"), sampled.get("chat_template", True), sampled["model"].get("chat_template_args"))
         if asked != (None, config.examples.chat_template, config.model.chat_template_args):
             raise ConfigError(
@@ -177,6 +176,8 @@ class ReplyTargets:
                 f"{self.run}: has no reply to {prompt.item_id}, {prompt.condition}: its section asks others; take "
                 f"`{self.config.study_key}` from its {CONFIG_FILE}, or sample the prompts of this config"
             )
+        if self.config.examples.thoughts and not all(is_tagged(reply.thought) for reply in replies if reply.thought):
+            raise ConfigError(f"examples.thoughts: {self.run}: {UNTAGGED}")
         return replies
 
     def verdicts(self, prompt: TrainingPrompt, source: Prompt) -> list[Reply]:

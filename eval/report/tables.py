@@ -7,6 +7,7 @@ rounded, those of a CSV are not.
 import csv
 import io
 import math
+import os
 import re
 import shutil
 import textwrap
@@ -95,13 +96,7 @@ WIDTH = 120  # characters of a console's line
 PART = "## "  # before the name of a part of a template
 
 TEXTS = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False, optimized=False)
-TEXTS.filters |= {
-    "number": number,
-    "signed": signed,
-    "percent": percent,
-    "p_value": p_value,
-    "significance": significance,
-}
+TEXTS.filters |= {form.__name__: form for form in (number, signed, percent, p_value, significance)}
 TEXTS.globals |= {"interval": interval}
 
 
@@ -363,8 +358,11 @@ def write_long(folder: Path, stem: str, of_studies: Mapping[str, Sequence[Any]])
 
 def new_report(out: Path) -> Path:
     """The folder in `out` that a report is written into, before all of its files replace those of an earlier one."""
-    shutil.rmtree(out / ".new", ignore_errors=True)  # a killed command's
-    return out / ".new"
+    own = out / f".new.{os.getpid()}"
+    for new in [*out.glob(".new.[0-9]*")]:
+        if new == own or not Path("/proc", new.suffix[1:]).exists():  # a killed command's
+            shutil.rmtree(new, ignore_errors=True)
+    return own
 
 
 def replace_report(files: Sequence[Path]) -> list[Path]:
@@ -373,7 +371,7 @@ def replace_report(files: Sequence[Path]) -> list[Path]:
     Files that an earlier one had alone are removed. What no page of that name has listed stays: it may be the user's.
     """
     new, out = files[0].parent, files[0].parent.parent
-    names = [file.relative_to(new).as_posix() for file in files]
+    names = list(dict.fromkeys(file.relative_to(new).as_posix() for file in files))
     listed = out / f".{files[0].stem}.files"
     earlier = {*listed.read_text(encoding="utf-8").splitlines()} if listed.is_file() else set()
     write_whole(listed, "".join(f"{name}\n" for name in sorted(earlier.union(names))))  # what a killed command moves

@@ -9,7 +9,7 @@ from typing import Any
 
 from eval.harness_logs import EXACT, OWN, Answer, answered, figures
 from evenhand.errors import ConfigError
-from evenhand.files import shipped_yaml, write_json, write_jsonl, write_whole
+from evenhand.files import shipped_yaml, write_jsonl, write_whole
 from evenhand.records import Prompt, plain
 from evenhand.registry import study_in
 from evenhand.run_directory import planned_line
@@ -38,13 +38,14 @@ def main(argv: Sequence[str]) -> None:
     task: dict[str, Any] = {"config": config.model_dump(mode="json"), "item_set_hash": units.content_hash}
     supposed = [supposed_answer(sample[OWN], config.verdict) for sample in samples]
     task |= {"figures": sorted(figures(task, supposed)), "generation": generation(harness, config)}
-    if (out / "task.json").exists() and json.loads((out / "task.json").read_bytes()) != task:
+    written = json.dumps(task, indent=2, ensure_ascii=False) + "\n"
+    if (out / "task.json").exists() and (out / "task.json").read_bytes() != written.encode():
         raise ConfigError(f"{out}: already holds another task; name another folder, or remove it")
     write_jsonl(out / "prompts.jsonl", samples)
     slots = {"name": config.name, **(lm_eval_slots(config, task) if harness == "lm-eval" else {})}
     for name, template in HARNESSES[harness]["files"].items():
         write_whole(out / name, Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(slots))
-    write_json(out / "task.json", task)
+    write_whole(out / "task.json", written)
     command = HARNESSES[harness]["command"].format(out, config.name, "--apply_chat_template " * config.chat_template)
     print(f"{out}: {len(samples)} prompts; prints {', '.join(task['figures'])}. Next:\n  {command}")
 

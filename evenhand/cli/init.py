@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> None:
     files: list[Path] = [] if text else sorted(STARTER.iterdir())
     files += [CONFIGS, CONFIGS.with_name("slurm")] if options.slurm else []
     target = folder.resolve()
-    new = target.with_name(f".{target.name}.partial")
+    new = target.parent / f".{target.name}.partial"  # of "/", too, which has no name
     try:
         if target == Path.cwd():  # a shell that stands in the folder would not follow its replacement
             raise ConfigError(f"{folder}: is the folder you stand in; name another, which is new or empty")

@@ -55,7 +55,7 @@ def asked_by(runs: Mapping[str, panels.JudgedRun], withheld: Container[str]) -> 
                 verdict=verdict if v.margin is None else f"{verdict} ({v.margin:+.2f} nats)",
                 is_right=None if v.choice is None else (v.choice == measures.ACCEPT) == v.condition.claim_is_true,
                 flip="accepted " + ONLY[v.choice == measures.ACCEPT] if is_changed else "",
-                reply=None if prompt.dataset in withheld else (v.reply.thought or "") + v.reply.text,
+                reply=None if prompt.dataset in withheld else v.reply.whole,
                 prompt=read.get(prompt.prompt_hash),
             )
 

@@ -406,7 +406,7 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
                     verdict=answer or choice.reading or choice.state,
                     is_right=None if None in (answer, label) else answer == label,
                     flip=flip,
-                    reply=(reply.thought or "") + reply.text if is_open else None,
+                    reply=reply.whole if is_open else None,
                     prompt=read.get(prompt.prompt_hash),
                 )
 

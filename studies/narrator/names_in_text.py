@@ -79,7 +79,9 @@ class Names:
                 return named if spelled else ()
         text_form = bare(normalised(text)).casefold()
         parts = tuple(o for o, form in self.forms.items() if text_form in re.split("[ _.]", form.casefold()))
-        return parts if text_form and text_form not in WORDS and len(parts) == 1 else ()
+        # A number or a letter is a place in a list.
+        is_name = len(text_form) > 2 and text_form[0].isalpha() and text_form not in WORDS
+        return parts if is_name and len(parts) == 1 else ()
 
     def mentions(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
         """(start, end, options) of each place where a text names options: several where they cannot be told apart.

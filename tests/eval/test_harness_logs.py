@@ -177,6 +177,15 @@ def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_pa
     assert {row["value"] for row in rows if row["measure"] == "dds"} == {100.0}
 
 
+def test_a_folder_whose_task_is_damaged_is_refused_and_one_with_the_same_task_is_not(tmp_path, monkeypatch):
+    export = ["inspect", str(asked(tmp_path, "dds", monkeypatch) / "config.yaml"), "--out", str(tmp_path / "task")]
+    export_main(export)
+    export_main(export)
+    (tmp_path / "task" / "task.json").write_text("{")
+    with pytest.raises(ConfigError, match="already holds another task"):
+        export_main(export)
+
+
 def exported_samples(tmp_path, monkeypatch):
     """An exported task of 6 items, and the samples of a log of it."""
     run = asked(tmp_path, "shift", monkeypatch)

@@ -83,7 +83,7 @@ def test_a_condition_is_about_every_judge_and_not_about_groups_and_placebos_that
     rows = [
         {"model": judge, "item_id": i, "framing": framing, "answers": "yes|no", **label}
         | {"answer": "yes" if framing == "placebo 1" else "no"}
-        for judge, label in (("a", {"label": "no"}), ("b", {}))
+        for judge, label in (("a", {"label": "no"}), ("b", {}), ("c", {}))
         for i in range(20)
         for framing in ("plain", "my friend", "placebo 1")
     ]
@@ -98,7 +98,7 @@ def test_a_condition_is_about_every_judge_and_not_about_groups_and_placebos_that
         return 0
 
     assert ends("shift > 5") == ends("judge=a right > 100") == 0
-    with pytest.raises(DataError, match="no row is of b; choose"):
+    with pytest.raises(DataError, match="no row is of b, c; choose"):
         ends("right > 100")
     assert ends("framing='placebo 1' shift > 5") == 4
     assert ends('framing="my friend" shift.value >= 0') == 4

@@ -72,6 +72,32 @@ def test_an_engine_that_did_not_start_leaves_its_last_error_and_no_process_behin
     assert "KeyError: 1" in capfd.readouterr().err
 
 
+def n_log_ends():
+    """How many of a process's files are the pipe that is its standard error."""
+    pipe = os.path.realpath("/proc/self/fd/2")
+    return sum(os.path.realpath(file) == pipe for file in Path("/proc/self/fd").iterdir())
+
+
+def test_a_log_is_kept_where_nobody_reads_standard_error_and_no_child_holds_its_reading_end():
+    shown, (source, sink) = os.dup(2), os.pipe()
+    os.close(source)
+    os.dup2(sink, 2)
+    os.close(sink)
+    try:
+        with vllm_engine.log_kept():
+            os.write(2, b"first" * 20_000)  # more than a pipe holds
+            os.write(2, b"last")
+            child = multiprocessing.get_context("fork").Process(target=lambda: sys.exit(n_log_ends()))
+            child.start()
+            child.join()
+            assert (n_log_ends(), child.exitcode) == (2, 1)
+    finally:
+        os.dup2(shown, 2)
+        os.close(shown)
+    time.sleep(0.2)
+    assert vllm_engine.LOG.endswith(b"firstlast")
+
+
 @pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])
 def test_what_decodes_nothing_captures_no_graphs(verdict, told, called, monkeypatch):
     monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")

@@ -74,6 +74,9 @@ def test_a_submission_that_fails_half_way_leaves_nothing_queued(cluster, tmp_pat
     put_program(cluster, "sbatch", f"echo 1 | tee -a {queued}")
     assert run("pipeline.sh", *configs(cluster), env=cluster).returncode == 0
     assert len(queued.read_text().split()) == 8
+    (no_folder := tmp_path / "file").touch()  # nor does it cancel what it cannot write down
+    done = run("pipeline.sh", *configs(cluster), env={**cluster, "RUN_ROOT": str(no_folder)})
+    assert (done.returncode, len(queued.read_text().split())) == (0, 16), done.stderr
 
 
 def test_a_pipeline_that_lives_is_not_submitted_again(cluster, tmp_path):

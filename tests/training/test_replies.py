@@ -1,6 +1,7 @@
 """Which replies of a judge's own are learnt by which method, which are not and why, and how often."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_a_run_of_other_prompts_or_of_another_judge_is_refused(tmp_path, monkeyp
     )
     with pytest.raises(DataError, match=r"has no reply to c\d+, friend: its section asks others"):
         ReplyTargets(config, tokenizer).examples(config.load_units())
-    with pytest.raises(ConfigError, match="holds replies of m, and another is trained"):
+    with pytest.raises(ConfigError, match="is of m, and another is trained"):
         ReplyTargets(training_on(run, section, "bct", model="another"), tokenizer)
     config = training_on(run, section, "bct")
     config = config.model_copy(update={"model": config.model.model_copy(update={"chat_template_args": {"a": 1}})})
@@ -176,3 +177,6 @@ def test_a_judge_that_thinks_is_trained_on_its_thoughts_where_that_is_asked_for_
     config = config.model_copy(update={"examples": config.examples.model_copy(update={"thoughts": True})})
     (first, *_), _ = ReplyTargets(config, tokenizer).examples(config.load_units())
     assert written(first, tokenizer).startswith("<think>Hm.</think>\n\nSo. Answer:")
+    monkeypatch.setattr("training.replies.thought_apart", lambda reply: replace(reply, thought="Hm. So."))
+    with pytest.raises(ConfigError, match="holds a thought without its tags"):
+        ReplyTargets(config, tokenizer).examples(config.load_units())

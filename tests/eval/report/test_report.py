@@ -72,7 +72,7 @@ def test_it_needs_nothing_but_itself_and_has_every_figure_in_words_and_every_tab
 def test_a_report_replaces_another_as_a_whole_and_leaves_what_is_not_its_own(report, tmp_path, monkeypatch):
     def files(folder):
         paths = [path.relative_to(folder) for path in folder.rglob("[!.]*") if path.is_file()]
-        return {str(path): (folder / path).read_bytes() for path in paths if path.parts[0] != ".new"}
+        return {str(path): (folder / path).read_bytes() for path in paths if not path.parts[0].startswith(".new.")}
 
     items, replies = made_items("gpqa", 4), {"margin": lean(1.0), "reason": say(1)}
     runs = [make_run(tmp_path, lambda _, v=v: replies[v], items=items, name=v, verdict=v) for v in replies]

