@@ -10,9 +10,8 @@ from eval.reading.vocabulary import FIRST, NOUN, SHOWN_AS, M, P
 NUMBERS = "one two three four five six seven eight nine ten".split()  # noqa: SIM905
 ORDINALS = [P.text("first"), P.text("second"), *"third fourth fifth sixth seventh eighth ninth tenth".split()]  # noqa: SIM905
 LONGEST_TEXT = 200  # characters of an answer that a reply may repeat; longer ones are texts to compare
-PRESETS: dict[str, str] = P.SPEC[
-    "presets"
-]  # what judges are told to write, by the name under which a study asks for it
+# What judges are told to write, by the name under which a study asks for it.
+PRESETS: dict[str, str] = P.SPEC["presets"]
 PRESET = re.compile("|".join(PRESETS.values()), re.IGNORECASE)
 QUOTES = str.maketrans("‘’‚“”„«»_²³¹", '\'\'\'""""" ???')  # no NFKC makes a 2 of a square
 LETTERS = "0-9A-Za-z_\u00c0-\u04ff"  # of scripts that set blanks between words
@@ -110,9 +109,10 @@ class Options:
         text = re.sub(rf"(?i)[\"'\[<]+ ?({exact}){copied} ?[\"'\]>]+", r"\1", text)
         for pattern in self.mentions:
             text = pattern.sub(mark, text)
-        for place, symbol in enumerate(self.symbols):  # "The author did nothing wrong", where no option is named
+        for place, symbol in enumerate(self.symbols):  # "The author did nothing wrong", where all else blames nobody
             if (name := f"like {symbol.casefold()}") in P.words and not re.search(M, text):
-                text = re.sub(f"(?i:{P.text(name)})", chr(FIRST + place), text)
+                rest = re.sub(f"(?i:{P.text(name)})", chr(FIRST + place), text)
+                text = text if re.search(f"(?i:{P.text(f'un{name}')})", rest) else rest
         text = P["goes_on_with"].sub(r"\1", text)
         return P["quotation"].sub(' "" ', text).lower()
 

@@ -53,7 +53,7 @@ def responses_in(reply: Completion) -> Read[list[str]]:
     if is_cut and responses and text.endswith(responses[-1][-9:]) and not PATTERNS["sentence"].search(responses[-1]):
         ends = [line.start() for line in re.finditer("\n", text)][::-1]  # not even one sentence
         responses = next((items for end in ends if len(items := listed(text[:end])) < len(responses)), [])
-    is_asking = len(responses) < 3 or PATTERNS["asks"].match(text)
+    is_asking = len(responses) < 3 or (len(responses) != N_RESPONSES and PATTERNS["asks"].match(text))
     asks = responses and is_asking and all(response.endswith("?") for response in responses)
     if asks or (len(responses) < N_RESPONSES and PATTERNS["refusal"].match(text)):
         return Read([], NONE)
