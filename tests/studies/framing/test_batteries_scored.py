@@ -13,9 +13,9 @@ from eval.results import read_run, results_of_runs
 from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
-from evenhand.item_files import ItemSource
 from studies.framing.evaluation import asked_by, item_texts, most_common, write_items
 from studies.framing.measures import ALL
+from studies.item_files import ItemSource
 from tests.made.framing_runs import claims, flips, planted, run_of, study
 from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
