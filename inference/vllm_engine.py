@@ -102,7 +102,10 @@ class VllmEngine:
         """Yield completions as they finish; see Engine. The batch is topped up while it runs, so it never drains."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
-        supply, running = Supply(self.encoder, prompts, further, self.llm.model_config.max_model_len), dict[str, Asked]()
+        supply, running = (
+            Supply(self.encoder, prompts, further, self.llm.model_config.max_model_len),
+            dict[str, Asked](),
+        )
         try:
             while True:
                 while (room := IN_FLIGHT - len(running)) > 0 and (encoded := supply.take(room)):

@@ -9,7 +9,7 @@ from eval.runs import load_finished
 from evenhand.config import parse_config
 from evenhand.errors import ModelError
 from inference.encoding import Encoder
-from inference.open_engine import open_engine
+from inference.engine import open_engine
 from inference.patch import overlaid_units
 from inference.self_reading import turns_about
 from studies.framing.section import FramingSection

@@ -15,8 +15,7 @@ from evenhand.errors import ConfigError, DataError, ModelError
 from inference import transformers_engine
 from inference.__main__ import main
 from inference.config import parse_sampling_config
-from inference.engine import PromptsTooLong
-from inference.open_engine import open_engine
+from inference.engine import PromptsTooLong, open_engine
 from tests.made.made_conflicts import narrator_config
 from tests.made.made_merges import untrained_run
 from tests.made.places import CONFIGS, cases

@@ -14,7 +14,7 @@ from evenhand.errors import ConfigError, ModelError
 from inference import encoding, vllm_engine
 from inference.config import VllmConfig
 from inference.encoding import Encoded
-from inference.open_engine import open_engine
+from inference.engine import open_engine
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import toy_config
 from tests.made.toy_runs import prompts
