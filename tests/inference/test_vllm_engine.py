@@ -92,8 +92,6 @@ def test_the_budget_of_a_thought_reaches_the_engine_and_each_request(called, mon
     assert sys.modules["vllm"].LLM.call_args.kwargs["reasoning_config"]["reasoning_end_str"] == "</think>"
     engine.sampling_params(asked)
     assert sys.modules["vllm"].SamplingParams.call_args.kwargs["thinking_token_budget"] == 512
-    with pytest.raises(ConfigError, match="thinking_tokens is of vLLM alone"):
-        toy_config("embedded", "reason", engine={"kind": "transformers"}, patch=patch)
 
 
 def test_an_adapter_reaches_the_engine_with_its_rank_and_then_each_request(monkeypatch):
