@@ -168,15 +168,6 @@ def read_answers(path: Path) -> Answers:
     return Answers().read(path)
 
 
-def rendered_prompts(path: Path, hashes: Container[str]) -> dict[str, str]:
-    """What the model read of some of a run's prompts; lacks what a server rendered unseen."""
-    rendered: dict[str, str] = {}
-    for completion in every_completion(path):
-        if completion.prompt_hash in hashes and completion.rendered is not None:
-            rendered.setdefault(completion.prompt_hash, completion.rendered)
-    return rendered
-
-
 def every_completion(path: Path) -> Iterator[Completion]:
     """Every completion of a run in the order of the shards, also those that were asked twice."""
     key = config_digest(path)

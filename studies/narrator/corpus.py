@@ -17,13 +17,14 @@ from pydantic import Field, field_validator
 from evenhand.config import Closed, did_you_mean
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import read_jsonl, shipped_yaml
-from evenhand.item_files import enough
 from evenhand.records import digest, normalised
-from evenhand.study import check_no_repeats, set_hash
+from evenhand.study import check_no_repeats
 from studies.built_folder import read_manifest, read_rows
+from studies.item_files import enough
 from studies.narrator.convokit import DATASETS, ESCALATES, Comment, Discussion, Dump
 from studies.narrator.names import shown_names
 from studies.narrator.records import Conversation, Turn
+from studies.units import set_hash
 
 BUILD = "narrator"  # NAME of `evenhand build NAME`
 CONVERSATIONS_FILE = "conversations.jsonl"

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple, TypeVar
 from eval.reading.vocabulary import patterns_in
 from evenhand.data_files import LONGEST, opened
 from evenhand.errors import ConfigError, DataError
-from evenhand.markdown import filled
 from evenhand.sources.record_fields import LONE_SURROGATE
 from evenhand.terminal import command_parser, say
 from studies.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
+from studies.markdown import filled
 from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_hash
 from studies.pluraleval.sources import THREADS, WILDSCOPE
 

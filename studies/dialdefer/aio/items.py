@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.files import write_jsonl, write_whole
-from evenhand.markdown import filled, table
 from studies.dialdefer.aio.folder import ITEMS_FOLDER, POSTS, TRANSCRIPTS, RawFolder
 from studies.dialdefer.aio.pii import redact
 from studies.dialdefer.aio.replies import Turn, dialogue, poster_as_b, turns_in
 from studies.dialdefer.release import AIO_FILE, VERDICTS
+from studies.markdown import filled, table
 
 Record = Mapping[str, Any]
 Reason = tuple[str, str]  # stage, why

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from evenhand.markdown import filled, table
 from studies.dialdefer.unified.catalogue import DATASETS, NINE, RELEASE
+from studies.markdown import filled, table
 
 HERE = Path(__file__).parent
 WHOLE = "unified"  # the config that loads all datasets together
