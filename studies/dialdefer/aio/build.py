@@ -15,7 +15,6 @@ from typing import Any
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl, write_whole
-from evenhand.markdown import filled, table
 from evenhand.terminal import command_parser, say
 from studies.dialdefer.aio.folder import ITEMS_FOLDER, POSTS, TRANSCRIPTS, RawFolder, opened
 from studies.dialdefer.aio.models import Model, transcribe
@@ -23,6 +22,7 @@ from studies.dialdefer.aio.pii import redact
 from studies.dialdefer.aio.reddit import harvest, reddit_client
 from studies.dialdefer.aio.replies import Turn, dialogue, poster_as_b, turns_in
 from studies.dialdefer.release import AIO_FILE, VERDICTS, records_at
+from studies.markdown import filled, table
 
 LIBRARIES = ("PIL", "json_repair", "openai", "phonenumbers", "praw")
 STAGES = ("harvest", "transcribe", "check", "items")

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from evenhand.markdown import filled
 from studies.dialdefer.unified.catalogue import DATASETS, NINE, RELEASE
+from studies.markdown import filled
 
 HERE = Path(__file__).parent
 WHOLE = "unified"  # the config that loads all datasets together
