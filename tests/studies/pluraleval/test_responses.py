@@ -114,7 +114,7 @@ def test_rankings_are_read_or_have_a_named_state(state):
 
 
 def test_a_choice_is_one_of_two_or_none():
-    for text, value in (("1", 1), (" '2'", 2), ("**1**", 1), ("I would say 2", 2), ("Ranking: 2, 1", 2)):
+    for text, value in (("1", 1), (" '2'", 2), ("**1**", 1), ("I would say 2", 2)):
         assert choice_in(completion(text)) == (value, "ok")
     for text in ("1 or 2", "", "12"):
         assert choice_in(completion(text)) == (None, "malformed")
