@@ -14,7 +14,7 @@ from evenhand.errors import DataError, EvenhandError
 from evenhand.terminal import say
 from studies.framing.asking import FramedUnit
 from studies.framing.grids import FramedRun, Grid, judged_above
-from studies.framing.measures import first_grid, is_claim
+from studies.framing.measures import is_claim
 from studies.framing.rows import row_hash
 
 TEXTS = ("ask", "set", "system", "answers", "framings", "placebos", "baseline")  # in which pooled thresholds may differ
@@ -121,7 +121,7 @@ def under_rules(run: FramedRun, _: Options, rules: Sequence[str] = RULES) -> dic
 def as_asked(run: FramedRun) -> FloatArray:
     """(1, n_framings, 1): thresholds of 0. What goes on behind a reply has none: a rule may change that reply, and what
     would be asked then is not known."""
-    return np.array([[[np.nan if name in run.follow_ups else 0.0] for name in first_grid(run).framings]])
+    return np.array([[[np.nan if name in run.follow_ups else 0.0] for name in run.first_grid.framings]])
 
 
 def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:

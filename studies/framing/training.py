@@ -12,7 +12,6 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
 from studies.framing.asking import FramedUnit
-from studies.framing.replies import choice_in
 from studies.framing.rows import LETTERS, Row, row_hash
 from studies.framing.section import FramingSection
 from studies.units import set_hash
@@ -110,9 +109,8 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
 
     def place_in(self, prompt: Prompt, reply: Completion, config: TrainingConfig) -> int | None:
         """As the study's replies are scored; see WritingStudy."""
-        section = self.section_of(config)
-        texts, quotable = prompt.factors.texts, section.quotable[prompt.condition]
-        return choice_in(reply, prompt.answer_space, texts, quotable, section.pattern).place
+        symbols, texts = prompt.answer_space, prompt.factors.texts
+        return self.section_of(config).choice_in(reply, prompt.condition, symbols, texts).place
 
     def outcomes(self, config: TrainingConfig) -> list[str]:
         """The answers; see WritingStudy."""

@@ -112,10 +112,10 @@ def section_of(rows: pd.DataFrame, answers: Sequence[str], baseline: str | None 
     if is_swapped and numbers:
         raise DataError(f"order: the numbers of a scale have one order; leave {SWAPPED} out")
     names = rows["framing"].unique()
-    placebos = [name for name in names if re.fullmatch(PLACEBO.format(r"\d+"), name)]
-    if {*placebos} != {PLACEBO.format(i) for i in range(1, len(placebos) + 1)}:
-        listed = ", ".join(PLACEBO.format(i) for i in range(1, len(placebos) + 1))
-        raise DataError(f"framing: number placebos from 1: {listed}")
+    placebos = [name for name in names if re.fullmatch(rf"{PLACEBO}\d+", name)]
+    numbered = [f"{PLACEBO}{i}" for i in range(1, len(placebos) + 1)]
+    if {*placebos} != {*numbered}:
+        raise DataError(f"framing: number placebos from 1: {', '.join(numbered)}")
     framings = {name: FramingText(text="") for name in names if name not in placebos}
     cases: dict[str, dict[str, str]] = {name: {} for name in rows["case"].unique()}
     if baseline not in (None, *framings):

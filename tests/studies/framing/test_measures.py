@@ -248,7 +248,7 @@ def test_a_shift_over_unequal_orders_is_split_into_d_and_p():
 
 
 def test_placebos_that_are_not_known_leave_the_mean_to_the_others():
-    known = known_mean([np.array([1.0, np.nan, np.nan]), np.array([3.0, 4.0, np.nan])])
+    known = known_mean(np.array([[1.0, np.nan, np.nan], [3.0, 4.0, np.nan]]), axis=0)
     np.testing.assert_array_equal(known, [2, 4, np.nan])
 
 
