@@ -1,7 +1,6 @@
 """Threads made for a test, their opinions written in the comments, and a judge that sorts them by first letter."""
 
 import json
-from collections.abc import Callable
 
 from evenhand.records import Completion, Prompt
 from studies.pluraleval.records import Comment, Thread
@@ -10,7 +9,6 @@ from studies.pluraleval.sources import ThreadSpec
 from tests.made.pocket_judge import sorted_by
 
 POCKET = ThreadSpec(dataset="pocket-threads")
-Answers = Callable[[Prompt], str]
 
 
 def thread(*comments, thread_id="t1"):

@@ -21,7 +21,7 @@ from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, known_mean, shift_parts
 from studies.framing.section import FramingSection, FramingText
 from studies.framing.verdict_files import load_answers
-from tests.made.framing_runs import claims, flips, made_grid, planted, run_of, study
+from tests.made.framing_runs import claims, made_grid, planted, run_of, study
 from tests.made.scorecard_runs import scored
 
 OPTIONS = Options(n_draws=400, seed=1)
@@ -80,7 +80,7 @@ def test_a_claim_is_agreed_upon_where_baseline_framings_and_orders_name_one_answ
         assert claims_of("d", named, texts).support[:2, 0] == pytest.approx(support, nan_ok=True)
 
 
-SCALE, THREE = (shipped_yaml(Path(__file__).with_name("studies.yaml"))[name] for name in ("scale", "three"))
+SCALE, THREE, _, CHOICES = shipped_yaml(Path(__file__).with_name("studies.yaml")).values()
 
 
 @pytest.fixture
@@ -134,24 +134,14 @@ def test_a_judge_that_takes_the_answer_that_a_framing_argues_for_adopts_it(resul
 
 def test_of_items_with_options_of_their_own_the_one_that_is_pushed_is_adopted(tmp_path, monkeypatch):
     """In 40 % of the items it gives up the right option for the wrong one that the user names; they have 3 or 4."""
-    options = ["a", "b", "c", "d"]
-    rows = [{"id": f"c{i}", "q": f"Which {i}?", "o": options[: 3 + i % 2], "answer": i % 3} for i in range(50)]
+    rows = [{"id": f"c{i}", "q": f"{i}?", "choices": [*"wxyz"][: 3 + i % 2], "answer": i % 3} for i in range(50)]
     write_jsonl(tmp_path / "items.jsonl", rows)
-    section = {
-        "items": str(tmp_path / "items.jsonl"),
-        "choices": "o",
-        "correct": "answer",
-        "ask": "{{ q }}{% for c in choices %}{{ c.symbol }} {{ c.text }} {% endfor %}{{ framing }}",
-        "baseline": "plain",
-        "framings": {"plain": "", "user": {"text": "I think {{ pushed.symbol }}", "pushed": "wrong"}},
-        "placebos": ["!", "."],
-    }
 
     def judge(prompt):
         is_bent = prompt.condition == "user" and number(prompt) % 5 < 2
-        wanted = prompt.factors.pushed if is_bent else prompt.factors.label
-        return prompt.answer_space[prompt.factors.names.index(wanted)]
+        return answering(lambda p: p.factors.pushed if is_bent else p.factors.label)(prompt)
 
+    section = {"items": str(tmp_path / "items.jsonl"), **CHOICES, "placebos": ["!", "."]}
     results = results_of_runs("framing", [run_of(tmp_path, section, judge, monkeypatch)], OPTIONS)
     values = values_of(results)
     assert values["adopts", "user"] == pytest.approx(40)
@@ -224,13 +214,6 @@ def test_holm_is_over_the_framings_of_a_judge(results_of):
     of = p_values(results_of(planted(3), framings=framings)).sort_values("p")
     assert len(of) == 4
     assert of["p_holm"].iloc[0] == pytest.approx(min(1.0, 4 * of["p"].iloc[0]))
-
-
-def test_flips_are_counted_both_ways_with_the_item(bent):
-    (grid,) = read_run("framing", bent).grids.values()
-    to_expert = [(before, after) for framing, _, _, _, before, after in flips(grid) if framing == "expert"]
-    assert to_expert.count(("reject", "accept")) > 3 * to_expert.count(("accept", "reject")) > 0
-    assert len(to_expert) == int((grid.of("value", "statement") != grid.of("value", "expert")).sum())
 
 
 def test_the_share_of_false_claims_accepted_follows_from_acceptance_and_accuracy(bent):
