@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from eval.reading.objects import as_turn
 from evenhand.errors import DataError
-from evenhand.records import Completion, Message, Prompt, SamplingOverride, answer_schema, digest, normalised
+from evenhand.records import Completion, Message, Prompt, SamplingOverride, answer_schema, digest
 from evenhand.sources.record_fields import shown
 from evenhand.study import Replies
 from evenhand.templates import names_in, rendered, same_value
@@ -311,8 +311,3 @@ class FramedUnit:
         if label is None:
             raise DataError(f"{self.row.where}: no label, so no answer is known as wrong; name columns.label")
         return wrong[int(digest(["pushed", self.row.item_id], 8), 16) % len(wrong)]
-
-    def baseline_text(self, baseline: str) -> str:
-        """What a judge reads of the item in the baseline, in all its cases, without upper case and white space."""
-        prompts = self.first_round.items()
-        return normalised("\n".join(m.content for (_, name, _), p in prompts if name == baseline for m in p.messages))

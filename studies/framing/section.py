@@ -278,10 +278,10 @@ class FramingSection(StudySection):
         keys = [key for key in (self.correct, *sorted(self.pushed_columns)) if key and self.choices]
         for source in self.items if keys else ():
             whole = source.model_copy(update={"split": "all"}) if source.file else source
-            for row in load_rows(whole, self.columns):
+            for row in load_rows(whole, self.columns, []):
                 for key in keys:
                     with suppress(EvenhandError):  # what cannot be read is told of item by item
-                        if isinstance(row, Row) and same_value(text := name_in_item(row, key)) not in said:
+                        if same_value(text := name_in_item(row, key)) not in said:
                             answers.append((text, options_of(row, self.choices or ()), f"{row.where}: {key}"))
         try:
             return readings_of(answers)
@@ -313,21 +313,20 @@ class FramingSection(StudySection):
 
     def rows_of(self, source: ItemSource, refused: list[str]) -> list[Row]:
         """The items of a source that can be asked; why others cannot is added to `refused`."""
-        study, n_before, n_items = self.study_texts("answer"), len(refused), 0
+        study, n_before, n_askable = self.study_texts("answer"), len(refused), 0
         checks = replace(study, framings=[self.base], orders=[asking.GIVEN])
 
         def askable() -> Iterator[Row]:
-            nonlocal n_items
-            for row in load_rows(source, self.columns, self.where):
-                n_items += 1
+            nonlocal n_askable
+            for row in load_rows(source, self.columns, refused, self.where):
+                lacks = not self.names_of_columns <= row.values.keys()
                 try:
-                    if isinstance(row, DataError):
-                        raise row
-                    lacks = not self.names_of_columns <= row.values.keys()
                     _ = FramedUnit(row, study if lacks or row.by_framing else checks).first_round
-                    yield row
                 except DataError as error:
                     refused.append(str(error))
+                    continue
+                n_askable += 1
+                yield row
 
         rows = list[Row]()
         try:
@@ -337,11 +336,13 @@ class FramingSection(StudySection):
                 raise
         if (why := refused[n_before:]) and not (rows and self.skip):
             way_out = "; mend them, or leave them out with framing.skip: counted"
-            if len(why) == n_items:
+            if not n_askable:
                 is_table = kind_of(Path(source.file or "")) in (".csv", ".tsv") and not source.header
                 way_out = "; if its first line is a row, items.header names the columns" if is_table else ""
             listed = "\n  ".join([*why[:3], *(["..."] if len(why) > 3 else [])])
-            raise DataError(f"{source.name}: {len(why)} of {n_items} items cannot be asked{way_out}\n  {listed}")
+            raise DataError(
+                f"{source.name}: {len(why)} of {len(why) + n_askable} items cannot be asked{way_out}\n  {listed}"
+            )
         return rows
 
     @property
