@@ -15,7 +15,7 @@ from eval.reading.reader import valid_pattern
 from evenhand.config import Closed, is_empty, is_none
 from evenhand.data_files import kind_of
 from evenhand.errors import ConfigError, DataError, EvenhandError
-from evenhand.records import Completion, Prompt
+from evenhand.records import Completion, Prompt, normalised
 from evenhand.sources.record_fields import table_name
 from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Units, check_no_repeats
 from evenhand.templates import as_test, names_in, rendered, same_value, valid_template
@@ -255,6 +255,12 @@ class FramingSection(StudySection):
         framings = self.all_framings if has_placebos else self.all_framings[: len(self.framings)]
         return StudyTexts(section=self, framings=framings, orders=self.order_names, verdict=verdict)
 
+    def baseline_text(self, row: Row) -> str:
+        """What a judge reads of an item in the baseline, in all its cases, without upper case and white space."""
+        study = replace(self.study_texts("margin"), framings=[self.base])
+        prompts = FramedUnit(row, study).first_round.values()
+        return normalised("\n".join(message.content for prompt in prompts for message in prompt.messages))
+
     @cached_property
     def quotable(self) -> dict[str, str]:
         """Framing → its own texts, which a reply may quote: what the baseline has not, without the slots in it."""
@@ -340,9 +346,8 @@ class FramingSection(StudySection):
                 is_table = kind_of(Path(source.file or "")) in (".csv", ".tsv") and not source.header
                 way_out = "; if its first line is a row, items.header names the columns" if is_table else ""
             listed = "\n  ".join([*why[:3], *(["..."] if len(why) > 3 else [])])
-            raise DataError(
-                f"{source.name}: {len(why)} of {len(why) + n_askable} items cannot be asked{way_out}\n  {listed}"
-            )
+            part = f"{len(why)} of {len(why) + n_askable}"
+            raise DataError(f"{source.name}: {part} items cannot be asked{way_out}\n  {listed}")
         return rows
 
     @property

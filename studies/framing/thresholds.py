@@ -12,7 +12,6 @@ from eval.options import Options
 from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES, THRESHOLD, Folded, folds_of, thresholds_by_fold
 from evenhand.errors import DataError, EvenhandError
 from evenhand.terminal import say
-from studies.framing.asking import FramedUnit
 from studies.framing.grids import FramedRun, Grid, judged_above
 from studies.framing.measures import is_claim
 from studies.framing.rows import row_hash
@@ -86,9 +85,9 @@ def shared(train: FramedRun, test: FramedRun, is_pooled: bool) -> list[str]:
     """
     same = dict.fromkeys(sharing_a_prompt(train, test))
     if is_pooled:
-        study, baseline = train.section.study_texts(train.verdict), train.section.baseline
-        fitted = {FramedUnit(row, study).baseline_text(baseline) for row in train.section.rows}
-        rows = (row for row in test.section.rows if FramedUnit(row, study).baseline_text(baseline) in fitted)
+        baseline_text = train.section.baseline_text
+        fitted = {*map(baseline_text, train.section.rows)}
+        rows = (row for row in test.section.rows if baseline_text(row) in fitted)
         same |= dict.fromkeys(row.item_id for row in rows)
     return list(same)
 

@@ -66,15 +66,14 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
 
         Groups lie on one side as a whole. The items of a dataset are looked through by the study that knows it.
         """
-        study = section.study_texts("margin")
         test_items: dict[str, str] = {}
         for source in section.items:
             if source.file:
                 whole = source.model_copy(update={"split": "all", "n_items": None, "draw_seed": None})
                 rows = [row for row in section.rows_of(whole, []) if not source.has(row.group)]
-                test_items |= {FramedUnit(row, study).baseline_text(section.baseline): row.item_id for row in rows}
+                test_items |= {section.baseline_text(row): row.item_id for row in rows}
         for row in units:
-            if same := test_items.get(FramedUnit(row, study).baseline_text(section.baseline)):
+            if same := test_items.get(section.baseline_text(row)):
                 raise DataError(f"{row.where}: item '{row.item_id}' reads as the test item '{same}' does; drop one")
 
     def families(self, units: Sequence[Row]) -> list[str]:
