@@ -117,13 +117,9 @@ def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(
     factors = dict(first.factors)
     case, order = before.cases.index(factors["case"]), before.orders.index(factors["order"])
     row = before.items.index(first.item_id), before.at(first.condition), case, order
-    for name, expected in {
-        "value": accepts,
-        "first": np.where([True, False], accepts, ~accepts),
-        "right": np.where(np.array([[True], [False]]), accepts, ~accepts),
-        "soft": 1 / (1 + np.exp(2 - before.fields["odds"])),
-    }.items():
-        wanted = expected.astype(float)
+    is_right = np.where(np.array([[True], [False]]), accepts, ~accepts)
+    soft = 1 / (1 + np.exp(2 - before.fields["odds"]))
+    for name, wanted in (("value", accepts.astype(float)), ("right", is_right.astype(float)), ("soft", soft)):
         wanted[row] = before.of(name)[row] if name != "soft" else np.nan
         np.testing.assert_allclose(after.of(name), wanted, err_msg=name)
 
