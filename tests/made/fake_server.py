@@ -24,6 +24,11 @@ def refusal(status, message, **headers):
     return Reply(status, json.dumps({"error": {"message": message}}), named)
 
 
+def echo(body, n_before):
+    """The script that answers "question 3" with "answer to question 3"."""
+    return answer(f"answer to {body['messages'][-1]['content']}")
+
+
 class FakeServer(Loopback):
     """Answers GET /v1/models by `models`, POST /tokenize by `tokens`, and every other POST by the script.
 

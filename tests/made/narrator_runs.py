@@ -9,7 +9,7 @@ from eval import results
 from eval.options import Options
 from evenhand.files import sha256_of, write_json
 from studies.narrator.prompts import ME, narrator_prompts
-from studies.narrator.records import Conversation, NarratorFactors, Turn
+from studies.narrator.records import Conversation, Turn
 from tests.made.made_runs import answered
 
 
@@ -65,14 +65,9 @@ def replies(prompt, odds, n, is_exact, rng):
     return [{"text": text, "finish_reason": "stop"} for text in texts]
 
 
-def factors_of(prompt):
-    assert isinstance(prompt.factors, NarratorFactors)
-    return prompt.factors
-
-
 def fair(prompt, right=0.6):
     """A judge that names the attacker with one probability, whoever is Me, and each other option alike."""
-    factors = factors_of(prompt)
+    factors = prompt.factors
     others = [option for option in prompt.answer_space if option != factors.target]
     return {factors.target: right} | {option: (1 - right) / len(others) for option in others}
 
