@@ -15,7 +15,7 @@ from transformers.integrations import get_available_reporting_integrations
 
 from evenhand.device import on_gpu
 from evenhand.errors import ConfigError
-from training.batches import Collator, Group, Schedule, answers_of
+from training.batches import Collator, Group, Schedule, answers_of, n_tokens
 from training.config import TrainingConfig
 from training.objectives import Answers, Objective, divergence_in_groups, picked
 from training.processes import agreed
@@ -59,6 +59,7 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
         logging_nan_inf_filter=False,  # a loss that is no number must be seen, not averaged away
         report_to=list(config.run.report_to),
         project="evenhand",  # trackio's
+        disable_tqdm=True,  # training.callbacks.ProgressBar shows more
         ddp_find_unused_parameters=False,
     )
     if arguments.n_gpu > 1:  # transformers would cut a microbatch's rows over all GPUs it sees, each its own process
@@ -193,7 +194,7 @@ class VerdictTrainer(Trainer):
         """
         rows = []  # (4, E) of each microbatch
         size = self.plan.n_groups
-        ordered = sorted(self.eval_dataset, key=lambda group: sum(example.n_tokens for example in group))
+        ordered = sorted(self.eval_dataset, key=n_tokens)
         model = self.model_wrapped.eval()
         with torch.no_grad():
             for start in range(0, len(ordered), size):
