@@ -44,7 +44,7 @@ from training.run_folder import (
     folder_of,
     last_checkpoint,
 )
-from training.shortage import shortage_explained
+from training.shortage import less_memory, shortage_explained
 from training.trainer import VerdictTrainer, training_arguments
 
 
@@ -73,7 +73,8 @@ def train(config: AnyRun) -> Path:
     check_not_diverged(path)
     if not is_done(path):
         torch_device()  # raises before data and models are loaded
-    with shortage_explained(config):
+    advice = f"What helps, in this order: {less_memory(config)}. A changed setting is another run, which begins anew"
+    with shortage_explained(advice):
         inputs = inputs_of(config)
         # Before the directory is made: what cannot be trained leaves none.
         prepared = None if agreed(path.exists()) else prepare(config, inputs)
@@ -87,7 +88,7 @@ def train(config: AnyRun) -> Path:
     return path
 
 
-def inputs_of(config: TrainingConfig) -> TrainingInputs:
+def inputs_of(config: AnyRun) -> TrainingInputs:
     """Base, tokenizer and examples of a run. Raises DataError for data that are absent or give away test items."""
     disable_progress_bars()  # of small steps with data; training shows its own
     state = processes()
