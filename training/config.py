@@ -93,7 +93,7 @@ class StudyTraining(Generic[Section, TrainedUnit]):
         """The examples, and the prompts left out. Raises DataError when nothing is left."""
 
     def card_facts(self, config: "TrainingConfig", datasets: Sequence[str]) -> Mapping[str, Any]:
-        """What its model card names; `hub` holds the datasets' ids on the Hub, `sources` licence and citation."""
+        """What its model card names; `hub` lists the datasets' ids on the Hub, `sources` holds licence and citation."""
         return {"sources": {}}
 
 

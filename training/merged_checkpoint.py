@@ -39,7 +39,7 @@ from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, check_unchanged, 
 from training.config import AnyRun
 from training.examples import Example
 from training.model_card import card_text
-from training.qlora import load_base, skeleton, tensor_names, unquantised_dtype
+from training.qlora import load_base, skeleton, tensor_names
 from training.reference import ask
 from training.replies import ReplyTargets
 from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, MERGED_PREFIX, MERGING_LEASE, finished_config, trained_base
@@ -256,7 +256,7 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
     files = weight_files(base)
     names = {file: list(safe_open(base / file, "pt").keys()) for file in files}  # type: ignore[no-untyped-call]
     where = {name: file for file in files for name in names[file]}
-    inside, n_bytes = tensor_names(model, where), 0
+    inside, n_bytes, dtype = tensor_names(model, where), 0, getattr(torch, config.quantisation.compute_dtype)
     in_nf4 = {name: weight for name, weight in model.named_parameters() if isinstance(weight, Params4bit)}
     adapter = load_file(run / ADAPTER_DIR / ADAPTER_FILES[1])
     owed = {f"{match[1]}.weight": match[0] for name in adapter if (match := LORA_A.fullmatch(name))}
@@ -266,7 +266,7 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
             for name in names[file]:
                 tensor, weight = weights.get_tensor(name), inside[name]
                 if weight in in_nf4:
-                    tensor = through_nf4(tensor.to(unquantised_dtype(config.quantisation)), in_nf4[weight])
+                    tensor = through_nf4(tensor.to(dtype), in_nf4[weight])
                 if weight in owed:
                     delta = product(adapter, owed.pop(weight)) * (config.lora.alpha / config.lora.r)
                     tensor = merged_weight(weight.removesuffix(".weight"), tensor.to(delta.device), delta)

@@ -36,13 +36,14 @@ from training.reference import Reference, chance_of, reference_of
 from training.replies import ReplyTargets
 from training.run_folder import (
     ADAPTER_DIR,
+    ADAPTER_FILES,
     CHECKPOINTS_DIR,
     EXCLUDED_FILE,
     TRAINING_LEASE,
-    copy_adapter,
     drop_half_written,
     folder_of,
     last_checkpoint,
+    sync_files,
 )
 from training.shortage import less_memory, shortage_explained
 from training.trainer import VerdictTrainer, training_arguments
@@ -131,7 +132,9 @@ def inputs_of(config: AnyRun) -> TrainingInputs:
 
 
 def prepare(config: AnyRun, inputs: TrainingInputs) -> tuple[Any, list[Group], Schedule]:
-    """(model with its adapter, groups, the order of their microbatches). Raises what may still be wrong with a run."""
+    """(the frozen base with an adapter that does nothing yet, groups, the order of their microbatches). Raises what may
+    still be wrong with a run.
+    """
     check_launch(config)
     if processes().is_main_process:
         where = torch_device_name()
@@ -140,7 +143,15 @@ def prepare(config: AnyRun, inputs: TrainingInputs) -> tuple[Any, list[Group], S
     training_arguments(config, inputs.path)
     groups = groups_of(inputs.examples, config.optimiser.batch_by)
     plan = schedule(groups, config)
-    return model_with_adapter(config, inputs), groups, plan
+    if not on_gpu():
+        use_onednn()
+    set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
+    base = load_base(inputs.base, config.quantisation)
+    model = get_peft_model(base, lora_config(config.lora, base))
+    set_adapter_dtype(model, config.lora)
+    if config.optimiser.gradient_checkpointing:
+        model.enable_input_require_grads()
+    return model, groups, plan
 
 
 @contextmanager
@@ -179,13 +190,13 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
     metrics, stopping, selection = MetricsFile(run.path), StopWhenAsked(), Selection(run.path)
     guard = DivergenceGuard(run.path, config, chance_of(config, trained, answers, len(run.tokenizer)))
     trainer = VerdictTrainer(
-        model=model,
-        args=training_arguments(config, run.path),
-        groups=groups,
-        dev=groups_of(run.dev, config.optimiser.batch_by),
+        model,
         plan=plan,
         objective=objective,
-        collator=collator,
+        args=training_arguments(config, run.path),
+        train_dataset=groups,
+        eval_dataset=groups_of(run.dev, config.optimiser.batch_by) or None,
+        data_collator=collator,
         callbacks=[metrics, guard, MarkComplete(run.path), selection, stopping, ProgressBar()],
     )
     trainer.remove_callback(PrinterCallback)
@@ -203,19 +214,6 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
     if config.dev:
         adapter, facts["best"] = selection.best(trainer.state)
     close_training(run, trainer, facts, adapter)
-
-
-def model_with_adapter(config: AnyRun, run: TrainingInputs) -> Any:
-    """The frozen base with an adapter that does nothing yet."""
-    if not on_gpu():
-        use_onednn()
-    set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
-    base = load_base(run.base, config.quantisation)
-    model = get_peft_model(base, lora_config(config.lora, base))
-    set_adapter_dtype(model, config.lora)
-    if config.optimiser.gradient_checkpointing:
-        model.enable_input_require_grads()
-    return model
 
 
 def cost(
@@ -244,7 +242,11 @@ def close_training(run: TrainingInputs, trainer: Any, facts: dict[str, Any], ada
     trainer.save_model(str(last))
     if not processes().is_main_process:
         return
-    copy_adapter(adapter or last, run.path / ADAPTER_DIR)
+    target = run.path / ADAPTER_DIR
+    target.mkdir(exist_ok=True)
+    for name in ADAPTER_FILES:
+        shutil.copy2((adapter or last) / name, target / name)
+    sync_files(target)
     counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": len(run.excluded)}
     counts["n_steps"] = trainer.state.global_step
     finish(run.path, {**counts, **facts, "adapter_hash": checkpoint_hash(run.path / ADAPTER_DIR)})
