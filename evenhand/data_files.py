@@ -21,7 +21,7 @@ from itertools import chain, dropwhile
 from pathlib import Path
 from typing import IO, Any
 
-from evenhand.errors import DataError
+from evenhand.errors import ConfigError, DataError
 from evenhand.files import parse_lines
 from evenhand.sources.record_fields import Record, shown
 
@@ -30,6 +30,7 @@ LONGEST_CELL = 10_000_000  # characters; csv's own limit of 131,072 is under wha
 AGAIN = "correct the file; a publisher's is damaged or another: fetch it again"
 # What the standard library raises over damaged bytes; RuntimeError over a password or packing that it does not know.
 DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError)
+HUB = "hf://datasets/"
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 LARGEST = 1 << 30  # bytes of a file, unpacked
 ANY_RATIO = 1 << 22  # bytes to which packed ones may unpack, however few they are
@@ -69,6 +70,20 @@ def rows(path: Path, at: str = "", header: Sequence[str] = ()) -> Iterator[Recor
         yield record
     if record is None:
         raise DataError(f"{path}: holds no row; is this the right file?")
+
+
+def downloaded(address: str) -> Path:
+    """A file of a dataset on the Hub, kept in its cache. Raises ConfigError where it cannot be had."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        organisation, name, *path = address.removeprefix(HUB).split("/")
+        name, _, revision = name.partition("@")
+        file = hf_hub_download(f"{organisation}/{name}", "/".join(path), repo_type="dataset", revision=revision or None)
+    except (HfHubHTTPError, ValueError, OSError) as error:
+        raise ConfigError(f"{address}: cannot be fetched ({error}); write {HUB}ORGANISATION/NAME/PATH") from None
+    return Path(file)
 
 
 def stem_of(path: Path) -> str:

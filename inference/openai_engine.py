@@ -30,7 +30,6 @@ from inference.server_messages import (
     parse_object,
     read_reply,
     request_body,
-    spellings_for,
 )
 
 # At least so many prompts that fail one after another mean that the server is gone, not that it is busy.
@@ -70,7 +69,6 @@ class OpenAIEngine:
         except BaseException:
             self.__exit__()
             raise
-        self.spellings = spellings_for(self.config, self.facts)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -120,12 +118,12 @@ class OpenAIEngine:
         body, n = request_body(self.config, self.facts, prompt), self.config.sampling.n_for(prompt)
         try:
             reply = await self.ask(self.path, body)
-            completions = read_reply(reply, prompt.prompt_hash, n, self.spellings)
+            completions = read_reply(reply, self.config, self.facts, prompt)
         except NoReply as error:
             if isinstance(error, StatusError):
                 self.raise_if_hopeless(error, prompt)
             return failed(prompt, n, str(error))
-        if self.spellings:
+        if self.config.verdict == "margin":
             check_no_open_thought(completions[0].rendered or "", self.config.model.name)
         self.has_answered = True
         return completions
@@ -246,8 +244,7 @@ def read_key(server: OpenAIConfig) -> str:
     Raises ConfigError for what no HTTP header can carry, without showing it.
     """
     key = os.environ.get(server.api_key_env, "")
-    if wrong := re.search(r"[^\x21-\x7e]", key):
-        causes = "(an accent, a blank, a line break, a typographic quote?); export it again"
-        place = f"${server.api_key_env}: its character {wrong.start() + 1} of {len(key)}"
-        raise ConfigError(f"{place} is none that a key can have {causes}")
+    if not re.fullmatch(r"[\x21-\x7e]*", key):
+        causes = "an accent, a blank, a line break, a typographic quote?"
+        raise ConfigError(f"${server.api_key_env}: holds what no key can have ({causes}); export it again")
     return key or "none"

@@ -12,9 +12,9 @@ from eval.runs import runs_by_study
 from evenhand.config import read_yaml
 from evenhand.errors import DataError
 from evenhand.files import write_whole
-from evenhand.markdown import filled
 from evenhand.run_directory import CONFIG_FILE, PROVENANCE_FILE, read_json
 from evenhand.terminal import say
+from studies.markdown import filled
 
 TEMPLATE = Path(__file__).with_name("card.md.j2")
 

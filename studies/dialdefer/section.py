@@ -12,6 +12,7 @@ from evenhand import study
 from evenhand.config import Closed, is_none
 from evenhand.errors import ConfigError
 from evenhand.records import Message, Prompt
+from studies import units
 from studies.dialdefer.datasets import DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
@@ -148,7 +149,7 @@ def planned_units(section: "DialDeferSection", answer_form: str, *, statement_fi
     statements = [condition for condition in prompts.conditions if not condition.is_dialogue]
     variants = [(variant, prompts.conditions) for variant in prompt_variants(prompts)]
     with_placebos = [*variants, *((variant, statements) for variant in placebo_variants(prompts))]
-    few = study.first_of_each([(item.item_id, item.dataset) for item in items], prompts.placebo_items)
+    few = units.first_of_each([(item.item_id, item.dataset) for item in items], prompts.placebo_items)
 
     def prompts_of(item: Item) -> tuple[Prompt, ...]:
         """An item's prompts, each once."""
@@ -193,17 +194,17 @@ class DialDeferSection(study.StudySection):
         slots = {"speaker1": asked.speaker1, "speaker2": asked.speaker2, "judger": judger}
         is_dialogue = Condition(prompt.condition).is_dialogue
         answers = texts.answers(is_dialogue=is_dialogue, answer_order=asked.answer_order, slots=slots)
-        return study.symbol_turn(prompt.answer_space, answers)
+        return units.symbol_turn(prompt.answer_space, answers)
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> study.Replies:
         """Each prompt answered by 1; see StudySection."""
-        return study.first_answers(prompts)
+        return units.first_answers(prompts)
 
     def sampled(self) -> Self:
         """The same section. Raises ConfigError for what is for training alone."""
         if self.bend is not None:
             raise ConfigError("dialdefer.bend: is for training alone; take it out of a config that samples")
-        study.check_samples_all_variants(self.prompts.variants_per_item, "dialdefer.prompts.variants_per_item")
+        units.check_samples_all_variants(self.prompts.variants_per_item, "dialdefer.prompts.variants_per_item")
         return self
 
     def on_own_items(self) -> Self:

@@ -11,11 +11,11 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
-from evenhand.study import set_hash
 from studies.framing.asking import FramedUnit
 from studies.framing.replies import choice_in
 from studies.framing.rows import LETTERS, Row, row_hash
 from studies.framing.section import FramingSection
+from studies.units import set_hash
 from training.config import TrainingConfig, WritingStudy, check_split
 from training.examples import OneTokenAnswers, Sifted, TrainingPrompt, sifted
 

@@ -16,8 +16,7 @@ from evenhand.checkpoints import load_tokenizer
 from evenhand.embedded import embedded_model_path
 from evenhand.run_directory import is_done, read_plan_lines
 from inference.encoding import Encoder
-from inference.engine import PromptsTooLong
-from inference.open_engine import open_engine
+from inference.engine import PromptsTooLong, open_engine
 from inference.sampling import sample
 from inference.schedule import first_prompts, in_prefix_order
 from tests.made.fuzz import more_families

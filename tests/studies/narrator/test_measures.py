@@ -158,7 +158,7 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     assert blame(run, "fixed_slot")["pr"].value == pytest.approx(0, abs=1e-6)
     moved, open_ = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in (both, alone))
     assert (way(moved), moved["is_moved_by_slot"], moved["of"]["pr"].value) == (NO, True, pytest.approx(0, abs=1e-6))
-    assert (way(open_), open_["is_one_order"]) == (ACCUSES, True)
+    assert (way(open_), open_["setting"].is_last) == (ACCUSES, True)
     assert "narrator.option_orders='[published, fixed_slot]'" in said(results_of_runs(alone))
 
 
