@@ -276,7 +276,7 @@ def conversations_in(paths: Sequence[Path], rows: pd.DataFrame) -> dict[str, Con
 def conversations_of(corpus: str) -> dict[str, Conversation]:
     """The same of a corpus. A conversation is found by its id, and by the source's own without the corpus's name."""
     if corpus == POCKET:
-        spec = CorpusSpec(dataset=corpus, split="all")
+        spec = CorpusSpec(dataset=POCKET, split="all")
     else:
         spec = CorpusSpec(dataset=read_manifest(Path(corpus), BENCHMARK)["dataset"], split="all", root=Path(corpus))
     known = {conversation.conversation_id: conversation for conversation in load_conversations(spec)}
