@@ -113,7 +113,7 @@ class DialDeferTraining(WritingStudy[DialDeferSection, Item]):
         prompts = section.prompts
         variants = list(prompt_variants(prompts))
         prompt = render(EXAMPLE, Condition.C2_CORRECT, answer_form=answer_form(config), **variants[0].settings)
-        places = {name: DATASETS[name].origin.place for name in datasets if name in DATASETS}
+        places = [DATASETS[name].origin.place for name in datasets if name in DATASETS]
         return {
             "prompts": prompts,
             "variants": [variant.settings for variant in variants],
@@ -124,7 +124,7 @@ class DialDeferTraining(WritingStudy[DialDeferSection, Item]):
             "has_statements": any(not condition.is_dialogue for condition in prompts.conditions),
             "held_out": sorted(EVALUATION_ONLY),
             "datasets": DATASETS,
-            "hub": {name: place.removeprefix("hf:") for name, place in places.items() if place.startswith("hf:")},
+            "hub": [place.removeprefix("hf:") for place in places if place.startswith("hf:")],
         }
 
     def prompts(self, unit: Item, config: TrainingConfig) -> Iterator[TrainingPrompt]:

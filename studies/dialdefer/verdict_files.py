@@ -11,12 +11,13 @@ import pandas as pd
 from eval.runs import reading_shares
 from eval.verdict_files import NO, Absent, Column, Layout, Texts, as_id, one_of, place, read_rows, refuse
 from evenhand.errors import DataError
-from evenhand.sources.record_fields import shown, table_name
+from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
 from studies.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, REJECT, UNPARSED
 from studies.dialdefer.panels import EXTERNAL, MAIN_ROLES, JudgedRun, Panel, check_same_items, judge_of_files, named
 from studies.dialdefer.records import BENCHMARK, OWN_ITEMS, Factors
 from studies.dialdefer.render import AIO_DATASETS, own_labels
+from studies.units import table_name
 
 ARM_NONE = "none"
 LONGEST_NAME = 200
