@@ -186,7 +186,7 @@ def check_variants(section: DialDeferSection, form: str) -> None:
             if getattr(variant, key, None) != getattr(default, key, None):
                 raise ValueError(f"{place}.{key}: is for sampling; training varies template, speakers, answer_order")
     rendered: list[list[Any]] = []
-    for settings, _, number in prompt_variants(prompts):
+    for number, (settings, _) in enumerate(prompt_variants(prompts), -1):
         texts = [render(EXAMPLE, name, answer_form=form, **settings).messages for name in prompts.conditions]
         if texts in rendered:
             raise ValueError(f"{where.format(number)}: asks nothing that is not asked already; take it out")
