@@ -31,8 +31,8 @@ from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import Conversation, NarratorFactors
 from studies.narrator.section import NarratorSection
+from studies.prompt_variants import check_variants_per_item, drawn_variants, n_drawn
 from training.config import StudyTraining, TrainingConfig, check_split
-from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import Candidate, Example, Sifted, sifted
 
 SHARED = "one token does not tell its options apart"
@@ -103,7 +103,7 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
 
     def check_test_data(self, units: Sequence[Conversation], section: NarratorSection) -> None:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
-        test = corpus.held_out_conversations(section.corpus)
+        test = corpus.of_split(section.corpus.model_copy(update={"split": "test"}))
         corpus.check_no_shared_pages(units, test)
         check_no_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
 
