@@ -97,10 +97,11 @@ def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for
     answers = Answers(keeps_replies=run.plan_grows).read(path)
     plan = Plan(run, answers, shard)
     write_plan(path, plan.prompts())
-    if is_done(path) and not plan.owed:
-        say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
-        return path
-    if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
+    if is_done(path):
+        if not plan.owed:
+            say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
+            return path
+        # A shard was lost or deleted since, and with it what later prompts may rest on.
         (path / DONE_FILE).unlink()
         if run.plan_grows:
             rewrite_plan(path, Plan(run, answers).prompts())
