@@ -101,8 +101,6 @@ def compare_main(argv: Sequence[str]) -> None:
     files: list[Path] = []
     for study, paths in runs.items():
         evaluation = evaluation_of(study)
-        if options.drift and evaluation.card is None:
-            raise DataError(f"--drift: '{evaluation.heading}' has no figures to follow; leave it out")
         loaded = load_runs(evaluation, paths)
         loaded = by_date(loaded) if options.drift else loaded
         of_study = [*results_as_read(study, loaded, options)]

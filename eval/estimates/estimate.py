@@ -85,6 +85,18 @@ class Observed:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.earned.sum(axis=0) / self.counted.sum(axis=0))
 
+    @cached_property
+    def kept_draws(self) -> dict[Any, FloatArray]:
+        """What was drawn of it once: averages, and other measures, ask for it again."""
+        return {}
+
+    def drawn_means(self, drawing: Drawing) -> FloatArray:
+        """(n_draws, n_parts) means over resampled units."""
+        if drawing not in self.kept_draws:
+            n_draws, seed = drawing.n_draws, drawing.seed
+            self.kept_draws[drawing] = resampled_means(self.earned, self.counted, n_draws, seed, self.dataset)
+        return self.kept_draws[drawing]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
@@ -198,36 +210,22 @@ class Estimate:
         return self.low + self.unparsed[0] <= 0 if self.value > 0 else self.high + self.unparsed[1] >= 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Drawn:
-    """One observation with its bootstrap draws, made once and only where they are asked for."""
+def draws_of(measure: Measure, part: Observed, drawing: Drawing) -> FloatArray:
+    """Draws of a measure on one dataset, (n_draws,); NaN where a draw counts nothing.
 
-    observed: Observed
-    drawing: Drawing
-    drawn: dict[str, FloatArray] = field(default_factory=dict)  # measure → its draws: averages ask for them again
-
-    @cached_property
-    def means(self) -> FloatArray:
-        """(n_draws, n_parts)."""
-        observed, drawing = self.observed, self.drawing
-        return resampled_means(observed.earned, observed.counted, drawing.n_draws, drawing.seed, observed.dataset)
-
-    def of(self, measure: Measure) -> FloatArray:
-        """Draws of a measure on this dataset, (n_draws,); NaN where a draw counts nothing.
-
-        Where all units count, as they mostly do, a linear measure is the mean of what each adds to it. Of that there
-        are mostly few kinds, and how often each is drawn is quick to draw; else draws of the parts serve every measure.
-        """
-        if measure.name not in self.drawn:
-            added = measure.statistic(self.observed.earned)
-            is_mean = measure.is_linear and not measure.is_square and bool((self.observed.counted == 1).all())
-            if is_mean and 0 < len(np.unique(added)) * ITEMS_PER_KIND <= len(added):
-                drawing = self.drawing
-                sums = resampled_sums(added[:, None], drawing.n_draws, drawing.seed, self.observed.dataset)[:, 0]
-                self.drawn[measure.name] = np.asarray(sums / len(added))
-            else:
-                self.drawn[measure.name] = measure.statistic(self.means)
-        return self.drawn[measure.name]
+    Where all units count, as they mostly do, a linear measure is the mean of what each adds to it. Of that there are
+    mostly few kinds, and how often each is drawn is quick to draw; else draws of the parts serve every measure.
+    """
+    key = measure.name, drawing
+    if key not in part.kept_draws:
+        added = measure.statistic(part.earned)
+        is_mean = measure.is_linear and not measure.is_square and bool((part.counted == 1).all())
+        if is_mean and 0 < len(np.unique(added)) * ITEMS_PER_KIND <= len(added):
+            sums = resampled_sums(added[:, None], drawing.n_draws, drawing.seed, part.dataset)[:, 0]
+            part.kept_draws[key] = np.asarray(sums / len(added))
+        else:
+            part.kept_draws[key] = measure.statistic(part.drawn_means(drawing))
+    return part.kept_draws[key]
 
 
 def without_interval(measure: Measure, parts: Sequence[Observed]) -> Estimate:
@@ -237,15 +235,14 @@ def without_interval(measure: Measure, parts: Sequence[Observed]) -> Estimate:
     return estimate_of(value, None, sum(len(part.units) for part in parts), unparsed=unparsed_range(measure, parts))
 
 
-def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
+def estimate(measure: Measure, parts: Sequence[Observed], drawing: Drawing) -> Estimate:
     """A measure over some datasets, a part each; a cluster_t measure is over one."""
     if measure.interval == "cluster_t":
         (part,) = parts
-        return clustered(measure, part.observed)
-    observed = [part.observed for part in parts]
-    value = float(measure.over([measure.statistic(part.means) for part in observed]))
-    draws = measure.over([part.of(measure) for part in parts])
-    return level_of(measure, observed, value, draws, sum(int(part.counted.any(axis=1).sum()) for part in observed))[0]
+        return clustered(measure, part)
+    value = float(measure.over([measure.statistic(part.means) for part in parts]))
+    draws = measure.over([draws_of(measure, part, drawing) for part in parts])
+    return level_of(measure, parts, value, draws, sum(int(part.counted.any(axis=1).sum()) for part in parts))[0]
 
 
 def level_of(

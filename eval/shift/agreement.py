@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eval.estimates.estimate import Drawing, Drawn, Measure, Observed, estimate
+from eval.estimates.estimate import Drawing, Measure, Observed, estimate
 from eval.estimates.resampling import FloatArray
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class Claims:
         ranks = pd.Series(np.where(is_missing, -1.0, odds).ravel()).rank(pct=True)
         return np.asarray(ranks).reshape(self.odds.shape[:2])
 
-    def columns(self, is_kept: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-        """(earned, counted), each (n_items, 4): claims that are kept, of all; most common verdicts that are right, of
-        these and of all; verdicts that are right, of all.
+    def observed(self, is_kept: NDArray[np.bool_]) -> Observed:
+        """Four columns, by cluster: claims that are kept, of all; most common verdicts that are right, of these and of
+        all; verdicts that are right, of all.
 
         is_kept: (n_items, n_claims).
         """
@@ -97,14 +97,8 @@ class Claims:
             np.stack([pair[side].reshape(len(self.items), -1).sum(axis=1) for pair in by_item], axis=1)
             for side in (0, 1)
         )
-        return earned, counted.astype(float)
-
-    def observed(self, is_kept: NDArray[np.bool_]) -> Observed:
-        """The columns, by cluster."""
-        earned, counted = self.columns(is_kept)
-        return Observed(dataset=self.dataset, units=self.items, earned=earned, counted=counted).by_cluster(
-            self.clusters
-        )
+        of_items = Observed(dataset=self.dataset, units=self.items, earned=earned, counted=counted.astype(float))
+        return of_items.by_cluster(self.clusters)
 
 
 def risks(claims: Sequence[Claims], drawing: Drawing) -> pd.DataFrame:
@@ -119,15 +113,12 @@ def risks(claims: Sequence[Claims], drawing: Drawing) -> pd.DataFrame:
     points = list[dict[str, Any]]()
     for series, (limits, scores) in orders.items():
         for limit in limits:
-            parts = [
-                Drawn(observed=part.observed(score > limit), drawing=drawing)
-                for part, score in zip(claims, scores, strict=True)
-            ]
-            right = estimate(RIGHT_AGREED, parts)
+            parts = [part.observed(score > limit) for part, score in zip(claims, scores, strict=True)]
+            right = estimate(RIGHT_AGREED, parts, drawing)
             if right.value is None:
                 continue
             errors = [None if value is None else 100 - value for value in (right.value, right.high, right.low)]
-            kept = float(AGREED.over([AGREED.statistic(part.observed.means) for part in parts]))
+            kept = float(AGREED.over([AGREED.statistic(part.means) for part in parts]))
             points.append({"series": series, "x": kept, **dict(zip(("value", "low", "high"), errors, strict=True))})
     return pd.DataFrame(points)
 

@@ -152,20 +152,21 @@ class Answer:
         """The first measure that moves."""
         return next((shift.measure for shift in self.moved), None)
 
+    @cached_property
+    def signs(self) -> set[tuple[str, int]]:
+        """The conditions that move it, each with the ways in which they do."""
+        return {(shift.condition, shift.sign) for shift in self.moved if shift.measure == self.measure}
+
     @property
     def direction(self) -> int | None:
         """In which way this measure moves: -1, +1, or 0 for both ways; None where nothing does."""
-        signs = {shift.sign for shift in self.moved if shift.measure == self.measure}
-        return None if self.verdict != "yes" else signs.pop() if len(signs) == 1 else 0
+        ways = {sign for _, sign in self.signs}
+        return None if self.verdict != "yes" else ways.pop() if len(ways) == 1 else 0
 
     @property
     def is_both_ways(self) -> bool:
         """Whether a condition moves the judge up in one place and down in another."""
-        signs: dict[str, set[int]] = {}
-        for shift in self.moved:
-            if shift.measure == self.measure:
-                signs.setdefault(shift.condition, set()).add(shift.sign)
-        return any(len(of_condition) > 1 for of_condition in signs.values())
+        return len({condition for condition, _ in self.signs}) < len(self.signs)
 
     @cached_property
     def of_datasets(self) -> list[Shift]:

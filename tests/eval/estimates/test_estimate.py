@@ -13,7 +13,6 @@ from scipy.stats import t
 from eval.estimates.changes import Compared, change_in, paired
 from eval.estimates.estimate import (
     Drawing,
-    Drawn,
     Estimate,
     Measure,
     Observed,
@@ -160,9 +159,7 @@ def test_a_bootstrap_interval_covers_a_known_mean(truth):
     mean = Measure(name="mean", unit="", statistic=lambda means: means[..., 0])
     draws = np.random.default_rng(5)
     covered = [
-        not estimate(
-            mean, [Drawn(observed=observed(each(draws.normal(truth, 1, 60))), drawing=Drawing(n_draws=300, seed=k))]
-        ).excludes(truth)
+        not estimate(mean, [observed(each(draws.normal(truth, 1, 60)))], Drawing(n_draws=300, seed=k)).excludes(truth)
         for k in range(200)
     ]
     assert 0.89 <= np.mean(covered) <= 0.985
@@ -192,7 +189,7 @@ def test_copies_of_units_in_their_clusters_change_no_standard_error():
     )
     drawing = Drawing(n_draws=20_000, seed=1)
     mean = Measure(name="mean", unit="", statistic=lambda m: m[..., 0])
-    halves = [estimate(mean, [Drawn(observed=side, drawing=drawing)]).half for side in (whole, once)]
+    halves = [estimate(mean, [side], drawing).half for side in (whole, once)]
     assert halves[0] == pytest.approx(halves[1], rel=0.03)
 
 
