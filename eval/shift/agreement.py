@@ -79,9 +79,9 @@ class Claims:
         ranks = pd.Series(np.where(is_missing, -1.0, odds).ravel()).rank(pct=True)
         return np.asarray(ranks).reshape(self.odds.shape[:2])
 
-    def observed(self, is_kept: NDArray[np.bool_]) -> Observed:
-        """Four columns, by cluster: claims that are kept, of all; most common verdicts that are right, of these and of
-        all; verdicts that are right, of all.
+    def columns(self, is_kept: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+        """(earned, counted), each (n_items, 4): claims that are kept, of all; most common verdicts that are right, of
+        these and of all; verdicts that are right, of all.
 
         is_kept: (n_items, n_claims).
         """
@@ -97,7 +97,12 @@ class Claims:
             np.stack([pair[side].reshape(len(self.items), -1).sum(axis=1) for pair in by_item], axis=1)
             for side in (0, 1)
         )
-        of_items = Observed(dataset=self.dataset, units=self.items, earned=earned, counted=counted.astype(float))
+        return earned, counted.astype(float)
+
+    def observed(self, is_kept: NDArray[np.bool_]) -> Observed:
+        """The columns, by cluster."""
+        earned, counted = self.columns(is_kept)
+        of_items = Observed(dataset=self.dataset, units=self.items, earned=earned, counted=counted)
         return of_items.by_cluster(self.clusters)
 
 
