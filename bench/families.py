@@ -19,7 +19,7 @@ from evenhand.device import on_gpu
 from evenhand.embedded import embedded_model_path
 from evenhand.run_directory import read_json
 from inference.config import load_sampling_config
-from inference.open_engine import open_engine
+from inference.engine import open_engine
 from inference.schedule import first_prompts
 from tests.made.places import CONFIGS, ROOT
 from tests.made.tiny_families import FURTHER, TEMPLATES, save_family

@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.training import ROUNDS, has_bf16
 from inference.config import InferenceConfig
-from inference.open_engine import open_engine
+from inference.engine import open_engine
 from inference.schedule import first_prompts, in_prefix_order
 from tests.made.sampling_configs import sampling_config
 

@@ -19,10 +19,11 @@ from eval.options import Options
 from eval.runs import PlannedPrompt
 from eval.shift.answer import Answer, answer
 from studies.framing.answers import MOVED, shifts_of
-from studies.framing.grids import FIELDS, FramedRun, Grid
+from studies.framing.grids import FramedRun, Grid
 from studies.framing.measures import block, shift_parts
 from studies.framing.section import FramingSection
 from studies.framing.verdict_files import section_of
+from tests.made.framing_runs import made_grid
 
 NAMES = ("plain", *(f"framing {i}" for i in range(5)), *(f"placebo {i}" for i in range(1, 9)))
 CASES, ORDERS, ANSWERS = ("true", "false"), ("given", "swapped"), ("accept", "reject")
@@ -47,22 +48,7 @@ def drawn_grid(rng: np.random.Generator, n_items: int, wording_sd: float) -> Gri
     wordings = np.interp(rng.normal(0, wording_sd, len(NAMES)) * (np.arange(len(NAMES)) > 0), POINTS, STEPS)
     noise = rng.normal(0, NOISE, shape) * (np.arange(len(NAMES)) > 0)[:, None, None]
     value = (logits + noise + wordings[:, None, None] > 0).astype(float)
-    fields = dict.fromkeys(FIELDS, np.full(shape, np.nan))
-    fields |= {"value": value, "right": np.stack([value[:, :, 0], 1 - value[:, :, 1]], axis=2)}
-    fields |= {"unread": np.zeros(shape), "right_first": np.ones(shape)}
-    items, shares = tuple(map(str, range(n_items))), np.stack([value, 1 - value], axis=-1)
-    return Grid(
-        items=items,
-        groups=items,
-        clusters=items,
-        framings=NAMES,
-        placebos=NAMES[6:],
-        cases=CASES,
-        orders=ORDERS,
-        answers=ANSWERS,
-        fields=fields,
-        shares=shares,
-    )
+    return made_grid(value, NAMES, n_placebos=8)
 
 
 def answered(rng: np.random.Generator, n_items: int, wording_sd: float) -> Answer:

@@ -8,7 +8,7 @@ that of three seeds under the rule with the judge as asked.
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
-from bench.simulated_framings import CASES, ORDERS, section_with
+from bench.simulated_framings import section_with
 from eval.calibration import nearest_threshold, share_of
 from eval.estimates.changes import estimates_in, paired
 from eval.estimates.estimate import Estimate, estimate
@@ -31,9 +31,10 @@ from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, N_FOLDS, THRES
 from studies.dialdefer.calibrate import cross_fitted
 from studies.dialdefer.panels import with_both_orders
 from studies.dialdefer.quantities import ACC_WORDINGS, WORDINGS, pair_of
-from studies.framing.grids import FIELDS, FramedRun, Grid
+from studies.framing.grids import FramedRun, Grid
 from studies.framing.measures import EVERY, block, overall, shift_parts
 from studies.framing.thresholds import under_rules
+from tests.made.framing_runs import made_grid
 from tests.made.made_panels import margin_panel
 
 SEED, N_POPULATION = 7, 50_000  # items, of two claims in two orders each
@@ -80,24 +81,8 @@ def log_odds(judge: Judge, shared: FloatArray, rng: np.random.Generator) -> Floa
 
 def grid_of(odds: FloatArray) -> Grid:
     """What a judge with these log-odds answers."""
-    items = tuple(map(str, range(len(odds))))
-    value = (odds > 0).astype(float)
-    fields = dict.fromkeys(FIELDS, np.full(odds.shape, np.nan)) | {"odds": odds, "value": value}
-    fields |= {"right": np.stack([value[:, :, 0], 1 - value[:, :, 1]], axis=2)}
-    right_first = np.broadcast_to(np.array([1.0, 0.0])[:, None], odds.shape)
-    fields |= {"unread": np.zeros(odds.shape), "right_first": right_first}
-    return Grid(
-        items=items,
-        groups=items,
-        clusters=items,
-        framings=NAMES,
-        placebos=(),
-        cases=CASES,
-        orders=ORDERS,
-        answers=ANSWERS,
-        fields=fields,
-        shares=np.stack([value, 1 - value], axis=-1),
-    )
+    grid = made_grid((odds > 0).astype(float), NAMES)
+    return replace(grid, fields={**grid.fields, "odds": odds})
 
 
 def run_of(grid: Grid, dataset: str) -> FramedRun:

@@ -31,7 +31,7 @@ from bench.stock_trl import train_with_trl
 from evenhand import machine
 from evenhand.checkpoints import load_tokenizer, resolve
 from evenhand.cli.doctor import training as doctor
-from evenhand.cli.doctor.device import device_for
+from evenhand.cli.doctor.machine import device_for
 from evenhand.cli.doctor.model import find_model
 from evenhand.records import Prompt
 from tests.made.places import ROOT

@@ -144,9 +144,8 @@ def inspect_answer(sample: Mapping[str, Any], verdict: str) -> Answer:
     readings = [{a: read["logprobs"].get(spelling + a) for a in own["answers"]} for spelling in SPELLINGS]
     logprobs = max(({a: p for a, p in each.items() if p is not None} for each in readings), key=len)
     choices = (sample.get("output") or {}).get("choices") or [{}]
-    finish_reason = "length" if choices[0].get("stop_reason") in ("max_tokens", "model_length") else "stop"
-    if failure := sample.get("error"):
-        finish_reason = f"error: {failure.get('message', failure) if isinstance(failure, dict) else failure}"
+    is_cut = choices[0].get("stop_reason") in ("max_tokens", "model_length")
+    finish_reason = "error" if sample.get("error") else "length" if is_cut else "stop"
     return answered(own, verdict, read["reply"], logprobs, finish_reason)
 
 
@@ -235,7 +234,7 @@ def answered(
     rendered: str | None = None,
 ) -> Answer:
     """What a harness's reply to a prompt is as a completion of ours."""
-    exact = verdict in EXACT and not finish_reason.startswith("error")
+    exact = verdict in EXACT
     completion = Completion(
         prompt_hash=own["prompt_hash"],
         sample_index=own["sample_index"],
@@ -340,7 +339,7 @@ def run_of_log(log: Log) -> Path:
     for sample, answer in zip(samples, answers, strict=True):
         completion = answer["completion"]
         completion["sample_index"] = n_epochs * completion["sample_index"] + int(sample.get("epoch") or 1) - 1
-    replied = [answer for answer in answers if not answer["completion"]["finish_reason"].startswith("error")]
+    replied = [answer for answer in answers if answer["completion"]["finish_reason"] != "error"]
     whole, n_lacking = whole_items(answers, replied, n_epochs)
     failed = f"{len(answers) - len(replied)} of {len(answers)} samples failed"
     if not whole:

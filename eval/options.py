@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeVar
 from eval.estimates.estimate import Drawing
 from eval.estimates.resampling import N_DRAWS, SEED
 from eval.runs import is_data_file
+from evenhand.data_files import HUB, downloaded
 from evenhand.files import shipped_yaml
-from evenhand.item_files import HUB, downloaded
 from evenhand.registry import STUDIES, load_part
 
 Verb = Literal["score", "compare", "report", "scorecard", "calibrate", "card"]

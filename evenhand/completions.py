@@ -10,7 +10,7 @@ import math
 import time
 import uuid
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
@@ -111,14 +111,14 @@ class Answers:
         self.kept: dict[str, dict[int, tuple[tuple[bool, str], Completion]]] = {}  # with (is an error, its shard)
         self.shards: set[str] = set()  # that were read
 
-    def read(self, path: Path, but: Container[str] = ()) -> Self:
-        """Take every completion of a run's shards that were not read yet, but of some by name.
+    def read(self, path: Path) -> Self:
+        """Take every completion of a run's shards that were not read yet.
 
         Raises DataError naming the shard and line that is damaged, or the shard that is not as it was written.
         """
         key = config_digest(path)
         for shard in sorted((path / SHARDS_FOLDER).glob("*.jsonl")):
-            if shard.name not in self.shards and shard.name not in but:
+            if shard.name not in self.shards:
                 self.read_shard(shard, key)
         return self
 
@@ -166,15 +166,6 @@ class Answers:
 def read_answers(path: Path) -> Answers:
     """The completions of a run that count, without what the model read: a million prompts fill the memory."""
     return Answers().read(path)
-
-
-def rendered_prompts(path: Path, hashes: Container[str]) -> dict[str, str]:
-    """What the model read of some of a run's prompts; lacks what a server rendered unseen."""
-    rendered: dict[str, str] = {}
-    for completion in every_completion(path):
-        if completion.prompt_hash in hashes and completion.rendered is not None:
-            rendered.setdefault(completion.prompt_hash, completion.rendered)
-    return rendered
 
 
 def every_completion(path: Path) -> Iterator[Completion]:

@@ -28,7 +28,7 @@ class Study(NamedTuple):
     evaluation: str  # its part of eval: an eval.evaluation.Evaluation
     options: str = ""  # its own options of `score` and the like: a dataclass, with options.yaml beside it; "" for none
     training: str = ""  # its part of training: a training.config.StudyTraining; "" where nothing can be trained on it
-    annotation: str = ""  # what people can label of its runs: run folders → eval.annotation.tasks.Task; "" for nothing
+    annotation: str = ""  # what people can label: run folders → studies.annotation.tasks.Task; "" for nothing
     items: str = ""  # its datasets as items of a study in YAML: {dataset, split, root} → rows; "" where it has none
     builds: Mapping[str, Builder] = {}
 

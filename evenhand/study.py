@@ -4,8 +4,6 @@
 answer space, and completions; the study's part of `eval` knows what they mean.
 """
 
-import hashlib
-import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from pydantic import Field, model_validator
 
 from evenhand.config import Closed, check_no_secret
 from evenhand.errors import ConfigError, DataError
-from evenhand.records import Completion, Prompt, digest
+from evenhand.records import Completion, Prompt
 
 Source = TypeVar("Source")
 Replies = Mapping[str, Sequence[Completion]]  # prompt hash → the replies to it, in the order of their samples
@@ -27,12 +25,6 @@ VariantsPerItem = Annotated[
     Literal["all", "one_per_item"] | Annotated[int, Field(ge=1, strict=True)],
     Field(exclude_if=lambda number: number == ALL),
 ]
-
-
-def check_samples_all_variants(number: VariantsPerItem, where: str) -> None:
-    """Raises ConfigError where a config that samples draws prompt variants."""
-    if number != ALL:
-        raise ConfigError(f"{where}: is for training alone; a config that samples asks all variants")
 
 
 class Unit(Protocol):
@@ -172,32 +164,6 @@ class StudyRun(Closed):
         return self.model_copy(update={self.study_key: self.study.on_own_items()})
 
 
-def symbol_turn(symbols: Sequence[str], texts: Sequence[str] = ()) -> str:
-    """What asks for one of some symbols alone, below the answers that they stand for. Without these a small judge that
-    has written "No, it is incorrect" hardly knows whether that is 1 or 2.
-    """
-    *rest, last = symbols
-    listed = "".join(f"{symbol}. {text}\n" for symbol, text in zip(symbols, texts, strict=bool(texts)))
-    return f"So which answer is it?{chr(10) if listed else ' '}{listed}Answer with {', '.join(rest)} or {last} alone."
-
-
-def first_answers(prompts: Sequence[Prompt]) -> Replies:
-    """Each prompt answered by the first of its answers, which is also the likeliest."""
-    replies = dict[str, list[Completion]]()
-    for prompt in prompts:
-        answer, *rest = prompt.answer_space
-        logs, hash_ = {answer: 0.0, **dict.fromkeys(rest, -1.0)}, prompt.prompt_hash
-        reply = Completion(prompt_hash=hash_, sample_index=0, text=answer, finish_reason="stop", answer_logprobs=logs)
-        replies[hash_] = [reply]
-    return replies
-
-
-def drawn(units: Sequence[Source], n: int, seed: str) -> list[Source]:
-    """n of the units, drawn without replacement, in their own order."""
-    chosen = random.Random(seed).sample(range(len(units)), n)
-    return [units[index] for index in sorted(chosen)]
-
-
 def check_no_repeats(ids: Iterable[str], dataset: str) -> None:
     """Raises DataError when two units share an id: their answers could not be told apart."""
     seen: set[str] = set()
@@ -207,19 +173,3 @@ def check_no_repeats(ids: Iterable[str], dataset: str) -> None:
                 f"{dataset}: the id '{unit_id}' occurs twice; give each its own, or is the file or folder named twice?"
             )
         seen.add(unit_id)
-
-
-def first_of_each(units: Iterable[tuple[str, str]], n: int | None) -> set[str]:
-    """The first n units of each dataset; None: all. units: (id, dataset)."""
-    by_dataset: dict[str, list[str]] = {}
-    for unit_id, dataset in units:
-        by_dataset.setdefault(dataset, []).append(unit_id)
-    return {unit_id for of_dataset in by_dataset.values() for unit_id in of_dataset[:n]}
-
-
-def set_hash(contents: Iterable[object]) -> str:
-    """16 hex digits over every unit's content, so that a run notices when its data has changed under it."""
-    total = hashlib.sha256()
-    for content in contents:
-        total.update(digest(content).encode())
-    return total.hexdigest()[:16]

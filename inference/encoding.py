@@ -70,20 +70,19 @@ class Encoder:
             self.answers = answer_tokens(tokenizer, contract=self.contract)
 
     def encode(self, prompts: Iterable[Prompt]) -> Iterator[Encoded]:
-        """Each prompt in its order, encoded when it is asked for, at most a batch ahead."""
-        rest = iter(prompts)
-        while batch := list(islice(rest, BATCH)):
-            yield from self.encode_batch(batch)
+        """Each prompt in its order, encoded when it is asked for, at most a batch ahead.
 
-    def encode_batch(self, prompts: Sequence[Prompt]) -> list[Encoded]:
-        """Each of at least one prompt. Raises ModelError when the chat template or the tokenizer refuses one."""
-        config = self.config
-        texts = [
-            render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt.reads))
-            for prompt in prompts
-        ]
-        rows = zip(prompts, texts, encode_batch(self.tokenizer, texts, config.chat_template), strict=True)
-        return [self.encoded(prompt, text, [*token_ids, *self.answers.lead]) for prompt, text, token_ids in rows]
+        Raises ModelError when the chat template or the tokenizer refuses one.
+        """
+        config, rest = self.config, iter(prompts)
+        while batch := list(islice(rest, BATCH)):
+            texts = [
+                render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt.reads))
+                for prompt in batch
+            ]
+            rows = zip(batch, texts, encode_batch(self.tokenizer, texts, config.chat_template), strict=True)
+            for prompt, text, token_ids in rows:
+                yield self.encoded(prompt, text, [*token_ids, *self.answers.lead])
 
     def encoded(self, prompt: Prompt, text: str, token_ids: list[int]) -> Encoded:
         """A prompt with the answers that are read behind it. Raises ModelError where they cannot be."""
@@ -128,7 +127,7 @@ class Supply:
             batch = [self.waiting.popleft() for _ in range(min(at_most, BATCH, len(self.waiting)))]
             if not batch:
                 return []
-            for encoded in self.encoder.encode_batch(batch):
+            for encoded in self.encoder.encode(batch):
                 if encoded.n_tokens > self.window:
                     self.too_long[encoded.prompt] = f"{encoded.n_tokens} tokens with the answer, window {self.window}"
                 else:

@@ -59,6 +59,7 @@ class Node:
     path: Tokens  # tokens behind the prompt
     children: Tokens  # tokens whose log-probabilities are wanted there
     n_questions: int  # of this prompt
+    readings: dict[Tokens, Mapping[int, float]]  # at those of its nodes that were read so far, which share it
 
     @property
     def prompt(self) -> Prompt:
@@ -70,6 +71,18 @@ class Node:
         """What the engine is given: the prompt's tokens and the path's."""
         return [*self.encoded.token_ids, *self.path]
 
+    def completed(self, reading: Mapping[int, float]) -> Iterator[Completion]:
+        """The prompt's completion once the last of its nodes has its reading, else nothing.
+
+        reading: token → natural log-probability, of the children.
+        """
+        self.readings[self.path] = reading
+        if len(self.readings) == self.n_questions:
+            logprobs = option_logprobs(self.encoded.options, self.readings)
+            text = max(logprobs, key=lambda option: logprobs[option])
+            # A token is generated at each question.
+            yield self.encoded.completion(0, text, "length", self.n_questions, answer_logprobs=logprobs)
+
 
 # What an engine is asked at once: a prompt whose reply is written, or a node of one whose probabilities are read.
 Asked = Encoded | Node
@@ -77,31 +90,9 @@ Asked = Encoded | Node
 
 def asked_of(encoded: Iterable[Encoded]) -> Iterator[Asked]:
     """Every request of these prompts in their order; those of one prompt are neighbours, so they share a prefix."""
-    for option in encoded:
-        inner = questions(option.options)
+    for prompt in encoded:
+        inner, readings = questions(prompt.options), dict[Tokens, Mapping[int, float]]()
         if not inner:
-            yield option
+            yield prompt
         for path, children in inner.items():
-            yield Node(option, path, children, len(inner))
-
-
-class Readings:
-    """Replies as they come in, in any order."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, dict[Tokens, Mapping[int, float]]] = {}
-
-    def add(self, node: Node, reading: Mapping[int, float]) -> Iterator[Completion]:
-        """The prompt's completion once its last question has its reading, else nothing.
-
-        reading: token → natural log-probability, of the node's children.
-        """
-        key = node.encoded.prompt.prompt_hash
-        read = self._open.setdefault(key, {})
-        read[node.path] = reading
-        if len(read) == node.n_questions:
-            del self._open[key]
-            logprobs = option_logprobs(node.encoded.options, read)
-            text = max(logprobs, key=lambda option: logprobs[option])
-            # A token is generated at each question.
-            yield node.encoded.completion(0, text, "length", node.n_questions, answer_logprobs=logprobs)
+            yield Node(prompt, path, children, len(inner), readings)

@@ -35,13 +35,12 @@ from evenhand.study import LazyUnits
 from evenhand.terminal import say
 from evenhand.thoughts import thought_apart
 from inference.config import FREE_OF_EFFECT, InferenceConfig
-from inference.engine import Engine, PromptsTooLong
-from inference.open_engine import device_name, open_engine
+from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.recorded_engine import opened
 from inference.schedule import Plan, Run, Schedule, first_due
 from inference.watchdog import Watchdog
 
-Started = tuple[Watchdog, Engine]
+EngineFor = Callable[[InferenceConfig, Sequence[Prompt]], Any]  # gives the engine for a config and its first prompts
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -64,95 +63,83 @@ def sample_all(configs: Sequence[InferenceConfig], shard: tuple[int, int] | None
     vLLM holds adapters of at most the first one's rank.
     """
     engine: Any = None
+    adapter: Path | None = None
     with ExitStack() as stack:
 
         def engine_for(config: InferenceConfig, prompts: Sequence[Prompt]) -> Any:
-            nonlocal engine
+            nonlocal engine, adapter
             if engine is None:
                 engine = stack.enter_context(open_engine(config, prompts))
-            elif config.model.adapter:
+            elif config.model.adapter != adapter:
                 engine.use_adapter(config.model.adapter)
+            adapter = config.model.adapter
             return engine
 
         for config in configs:
             yield sample_by(config, shard, engine_for)
 
 
-def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for: Callable[..., Any]) -> Path:
-    """One of these runs. engine_for: gives the engine for a config and its first prompts."""
+def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for: EngineFor) -> Path:
+    """One of these runs."""
     units, content_hash = planned_units = config.units()
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
     inputs = config.study.inputs()
     run = Run(path, config, units, planned_units.plan_grows)
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
-    with ExitStack() as stack:
-        started = list[Started]()
-
-        def start(prompts: Sequence[Prompt]) -> Started:
-            if not started:
-                watched = stack.enter_context(Watchdog(config.run.stall_timeout_s, log))
-                started.append((watched, engine_for(config, prompts)))
-            return started[0]
-
-        if not path.exists():  # a new run has a folder once its engine runs: what was refused leaves none
-            check_writable(path)
-            device()  # refuses sooner than an engine
-            start(first_due(run, shard))
-        noted, n_left_out = {"inputs": inputs, "plan_grows": run.plan_grows}, config.study.n_left_out
-        open_run(path, config, content_hash, facts, device, **noted, n_left_out=n_left_out)
-        answers = Answers(keeps_replies=run.plan_grows).read(path)
-        plan = Plan(run, answers, shard)
-        write_plan(path, plan.prompts())
-        if is_done(path) and not plan.owed:
-            say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
-            return path
-        if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
-            (path / DONE_FILE).unlink()
-            if run.plan_grows:
-                rewrite_plan(path, Plan(run, answers).prompts())
-        counts = f"{plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here"
-        counts += ", and more that depend on the replies" if run.plan_grows else ""
-        left_out = f"; {n_left_out} items cannot be asked and are left out (`evenhand show` says why)"
-        say(f"{path}: {counts}{left_out if n_left_out else ''}", sys.stderr)
-        units_here = LazyUnits(plan.own_units, run.units.__getitem__)
-        schedule = Schedule(units_here, plan.answers, config.sampling, plan.excluded)
-        if plan.own:
-            ask_all(run, plan, schedule, start)
+    if not path.exists():  # a new run has a folder once its engine runs: what was refused leaves none
+        check_writable(path)
+        device()  # refuses sooner than an engine
+        with Watchdog(config.run.stall_timeout_s, log):
+            engine_for(config, first_due(run, shard))
+    noted, n_left_out = {"inputs": inputs, "plan_grows": run.plan_grows}, config.study.n_left_out
+    open_run(path, config, content_hash, facts, device, **noted, n_left_out=n_left_out)
+    answers = Answers(keeps_replies=run.plan_grows).read(path)
+    plan = Plan(run, answers, shard)
+    write_plan(path, plan.prompts())
+    if is_done(path) and not plan.owed:
+        say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
+        return path
+    if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
+        (path / DONE_FILE).unlink()
+        if run.plan_grows:
+            rewrite_plan(path, Plan(run, answers).prompts())
+    counts = f"{plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here"
+    counts += ", and more that depend on the replies" if run.plan_grows else ""
+    left_out = f"; {n_left_out} items cannot be asked and are left out (`evenhand show` says why)"
+    say(f"{path}: {counts}{left_out if n_left_out else ''}", sys.stderr)
+    schedule = Schedule(LazyUnits(plan.own_units, run.units.__getitem__), answers, config.sampling)
+    if plan.own:
+        ask_all(run, plan, schedule, log, engine_for)
     log.check_shards_exist()
-    catch_up(run, answers, log)
+    answers.read(path)
     for doubt in answer_doubts(every_completion(path), config.verdict):
         say(f"{path}: warning: {doubt}", sys.stderr)
     settle(run, plan, schedule)
     return path
 
 
-def ask_all(run: Run, plan: Plan, schedule: Schedule, start: Callable[[Sequence[Prompt]], Started]) -> None:
-    """Ask what this process owes, of an engine that is started for it or already has been."""
+def ask_all(run: Run, plan: Plan, schedule: Schedule, log: CompletionLog, engine_for: EngineFor) -> None:
+    """Ask what this process owes."""
     prompts, total = schedule.due(), None if run.plan_grows else sum(plan.own.values())
-    watched, engine = start(prompts)
     interval_s = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
-    with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=run.config.name, mininterval=interval_s) as bar:
-        while prompts:
-            try:
-                for completion in completions(engine, prompts, schedule, run):
-                    watched.add(completion)
-                    bar.update()
-            finally:
-                # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
-                watched.write()
-            if not run.plan_grows:
-                break
-            # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
-            # What was answered here is there, though the folder may not show it yet.
-            catch_up(run, plan.answers, watched.log)
-            schedule.begin(read_excluded(run.path))
-            prompts = schedule.due()
-
-
-def catch_up(run: Run, answers: Answers, log: CompletionLog) -> None:
-    """Read what other processes have written since the last look."""
-    answers.read(run.path, () if run.plan_grows else {shard.name for shard in log.written})
+    with Watchdog(run.config.run.stall_timeout_s, log) as watched:
+        engine = engine_for(run.config, prompts)
+        with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=run.config.name, mininterval=interval_s) as bar:
+            while prompts:
+                try:
+                    for completion in completions(engine, prompts, schedule, run):
+                        watched.add(completion)
+                        bar.update()
+                finally:
+                    # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
+                    watched.write()
+                if not run.plan_grows:
+                    break
+                # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
+                plan.answers.read(run.path)
+                schedule.begin(read_excluded(run.path))
+                prompts = schedule.due()
 
 
 def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, run: Run) -> Iterator[Completion]:

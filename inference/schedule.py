@@ -23,9 +23,6 @@ class Progress:
     unit: Unit
     planned: list[Prompt] = field(default_factory=list)  # all rounds so far
     lacking: dict[str, Prompt] = field(default_factory=dict)  # of them by hash, those without all of their replies
-    replies: dict[str, list[Completion]] = field(default_factory=dict)
-    n_read: int = 0  # of the planned prompts, how many have their replies there
-    is_over: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,13 +39,11 @@ def advance(progress: Progress, answers: Answers, sampling: SamplingConfig) -> N
     """Have a unit say what it asks next, until that lacks replies or it is over."""
     unit = progress.unit
     assert answers.keeps_replies or isinstance(unit, OneRound), "units of a run are of one kind"
-    while not progress.lacking and not progress.is_over:
-        for prompt in progress.planned[progress.n_read :]:
-            progress.replies[prompt.prompt_hash] = answers.replies_to(prompt.prompt_hash)
-        progress.n_read = len(progress.planned)
-        prompts = unit.next_prompts(progress.replies)
-        progress.is_over = not prompts
-        is_new = progress.is_over or any(prompt.prompt_hash not in progress.replies for prompt in prompts)
+    while not progress.lacking:
+        replies = {prompt.prompt_hash: answers.replies_to(prompt.prompt_hash) for prompt in progress.planned}
+        if not (prompts := unit.next_prompts(replies)):
+            break
+        is_new = any(prompt.prompt_hash not in replies for prompt in prompts)
         assert is_new, f"{unit.unit_id} asks again what was answered; next_prompts must return nothing when it is over"
         for prompt in prompts:
             assert prompt.item_id == unit.unit_id, f"{unit.unit_id} asks about {prompt.item_id}"
@@ -111,14 +106,11 @@ def in_shard(unit_id: str, shard: tuple[int, int] | None) -> bool:
 class Schedule:
     """Hands out the prompts of a run, or of one process's part of it, and takes their replies."""
 
-    def __init__(
-        self, units: Iterable[Unit], answers: Answers, sampling: SamplingConfig, left_out: Iterable[str] = ()
-    ) -> None:
-        """left_out: ids of units that are not asked."""
+    def __init__(self, units: Iterable[Unit], answers: Answers, sampling: SamplingConfig) -> None:
         self.units, self.answers, self.sampling = units, answers, sampling
         self.unanswered = set[str]()  # hashes of prompts whose replies could not be had
         self.left_out = set[str]()
-        self.begin(left_out)
+        self.begin()
 
     def begin(self, left_out: Iterable[str] = ()) -> None:
         """Go over all units anew, by the answers as they are now, without those that could not be had.

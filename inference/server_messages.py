@@ -39,13 +39,6 @@ class ServerFacts(NamedTuple):
     answers: AnswerTokens | None  # the answers' token ids where a margin is read by them (vLLM only)
 
 
-class Spellings(NamedTuple):
-    """How a reply writes the tokens at which a margin is read."""
-
-    lead: tuple[str, ...]  # tokens that come before the answer; empty for most tokenizers
-    answers: tuple[dict[str, str], ...]  # answer → its token; the first way that shows the most answers is taken
-
-
 def request_body(config: InferenceConfig, facts: ServerFacts, prompt: Prompt) -> dict[str, Any]:
     """The fields of one request. engine.extra_body overrides them, and null there takes a field out."""
     assert isinstance(config.engine, OpenAIConfig)
@@ -112,23 +105,12 @@ def margin_fields(config: InferenceConfig, answers: AnswerTokens | None) -> dict
     return fields | {"logit_bias": {str(token): CERTAIN for token in answers.lead}}
 
 
-def spellings_for(config: InferenceConfig, facts: ServerFacts) -> Spellings | None:
-    """How the reply will write the answers' tokens; None when no margin is asked for."""
-    if config.verdict != "margin":
-        return None
-    if facts.answers is None:
-        return Spellings((), tuple({answer: mark + answer for answer in ANSWERS} for mark in ("", " ", "▁")))
-    named = {answer: f"token_id:{token}" for answer, token in facts.answers.ids.items()}
-    return Spellings(tuple(f"token_id:{token}" for token in facts.answers.lead), (named,))
+def read_reply(body: str, config: InferenceConfig, facts: ServerFacts, prompt: Prompt) -> list[Completion]:
+    """The completions in the body of a chat or text completion response to a prompt.
 
-
-def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None = None) -> list[Completion]:
-    """The n completions in the body of a chat or text completion response.
-
-    spellings: of the answers whose log-probabilities are wanted; None when none are.
-    Raises NoReply when the body is no such response or holds another number of choices.
+    Raises NoReply when the body is no such response or holds another number of choices than were asked for.
     """
-    reply = parse_object(body)
+    reply, n = parse_object(body), config.sampling.n_for(prompt)
     choices = reply.get("choices")
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
         raise NoReply(f"reply without choices: {excerpt(body)}")
@@ -141,11 +123,11 @@ def read_reply(body: str, prompt_hash: str, n: int, spellings: Spellings | None 
     answered_by = " ".join(excerpt(name) for name in names if isinstance(name, str) and name) or None
     return [
         Completion(
-            prompt_hash=prompt_hash,
+            prompt_hash=prompt.prompt_hash,
             sample_index=index,
             text=read_text(choice, generated),
             finish_reason=excerpt(str(choice.get("finish_reason") or "unknown")),
-            answer_logprobs=None if spellings is None else read_answers(choice, spellings),
+            answer_logprobs=read_answers(choice, facts.answers) if config.verdict == "margin" else None,
             prompt_tokens=counts.get("prompt_tokens"),
             # The server counts all samples together; what one of them took is then not known.
             completion_tokens=generated if n == 1 else None,
@@ -189,15 +171,20 @@ def read_thought(choice: Mapping[str, Any]) -> str | None:
     return next((writable(text) for text in fields if isinstance(text, str) and text), None)
 
 
-def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, float]:
+def read_answers(choice: Mapping[str, Any], answers: AnswerTokens | None) -> dict[str, float]:
     """Answer → natural log-probability, of the answers that the server listed at the answer position.
 
-    One spelling is taken for all answers: "1" beside " 2" are no pair. An answer that is not listed has a probability
-    which is not known, so it is left out. Raises NoReply when there are no log-probabilities, one is none, or the lead
-    is missing.
+    answers: their tokens, where they are read by them. Else of several spellings the one that shows the most answers is
+    taken for all of them: "1" beside " 2" are no pair. An answer that is not listed has a probability which is not
+    known, so it is left out. Raises NoReply when there are no log-probabilities, one is none, or the lead is missing.
     """
+    if answers:
+        lead = [f"token_id:{token}" for token in answers.lead]
+        spellings = [{answer: f"token_id:{token}" for answer, token in answers.ids.items()}]
+    else:
+        lead, spellings = [], [{answer: mark + answer for answer in ANSWERS} for mark in ("", " ", "▁")]
     logprobs: Any = choice.get("logprobs")
-    position = len(spellings.lead)
+    position = len(lead)
     try:
         if "content" in logprobs:  # chat
             entries = logprobs["content"]
@@ -208,10 +195,10 @@ def read_answers(choice: Mapping[str, Any], spellings: Spellings) -> dict[str, f
             top = {token: float(value) for token, value in logprobs["top_logprobs"][position].items()}
     except (TypeError, KeyError, IndexError, ValueError, AttributeError, OverflowError):
         raise NoReply("reply without log-probabilities") from None
-    if tuple(tokens[:position]) != spellings.lead:
-        raise NoReply(f"the answer's lead {spellings.lead} was not generated, but {tokens[:position]}")
+    if tokens[:position] != lead:
+        raise NoReply(f"the answer's lead {lead} was not generated, but {tokens[:position]}")
     seen = {token: value for token, value in top.items() if math.isfinite(value) and value > NO_PROBABILITY}
-    readings = [{answer: seen[t] for answer, t in spelled.items() if t in seen} for spelled in spellings.answers]
+    readings = [{answer: seen[t] for answer, t in spelled.items() if t in seen} for spelled in spellings]
     return max(readings, key=len)
 
 

@@ -22,7 +22,7 @@ from evenhand.token_trees import attend_to_seen_columns, common, logits_at, padd
 from inference.config import InferenceConfig, TransformersConfig
 from inference.encoding import Encoded, Encoder, Supply
 from inference.engine import Further
-from inference.options import Asked, Node, Readings, asked_of
+from inference.options import Asked, Node, asked_of
 
 
 class TransformersEngine:
@@ -76,10 +76,9 @@ class TransformersEngine:
             return sorted(some, key=lambda p: sum(len(message.content) for message in p.messages), reverse=True)
 
         supply = Supply(self.encoder, ordered(prompts), lambda: ordered(further()), window)
-        readings = Readings()
         waiting = deque[Asked]()
         while batch := self.next_batch(waiting, supply):
-            yield from self.answer(batch, readings)
+            yield from self.answer(batch)
         supply.check_prompt_lengths()
 
     def next_batch(self, waiting: deque[Asked], supply: Supply) -> list[Asked]:
@@ -99,10 +98,10 @@ class TransformersEngine:
         return batch
 
     @torch.inference_mode()
-    def answer(self, batch: Sequence[Any], readings: Readings) -> list[Completion]:
+    def answer(self, batch: Sequence[Any]) -> list[Completion]:
         """The completions that a batch makes whole. Raises ModelError where memory does not suffice."""
         try:
-            return self.read(batch, readings) if isinstance(batch[0], Node) else self.write(batch)
+            return self.read(batch) if isinstance(batch[0], Node) else self.write(batch)
         except torch.OutOfMemoryError:
             key = "row_tokens" if self.row_tokens else "batch_size"
             longest = max(len(asked.token_ids) for asked in batch)
@@ -126,7 +125,7 @@ class TransformersEngine:
         last: torch.Tensor = output.logits[:, -1]
         return last
 
-    def read(self, batch: Sequence[Node], readings: Readings) -> list[Completion]:
+    def read(self, batch: Sequence[Node]) -> list[Completion]:
         """log P of each node's children, over the whole vocabulary: of options at the sampling temperature."""
         is_own = self.config.verdict != "options"  # of margins, and of what the judge reads itself
         temperature = 1.0 if is_own else self.config.sampling.for_prompt(batch[0].prompt).temperature
@@ -134,7 +133,7 @@ class TransformersEngine:
         completions: list[Completion] = []
         for node, row in zip(batch, logprobs, strict=True):
             values = row[list(node.children)].tolist()
-            completions += readings.add(node, dict(zip(node.children, values, strict=True)))
+            completions += node.completed(dict(zip(node.children, values, strict=True)))
         return completions
 
     def write(self, batch: Sequence[Encoded]) -> list[Completion]:

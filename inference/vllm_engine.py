@@ -5,29 +5,32 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from itertools import count
-from multiprocessing.util import register_after_fork
 from pathlib import Path
-from threading import Thread
-from typing import Any, Self
+from subprocess import PIPE, Popen
+from tempfile import TemporaryFile
+from typing import IO, Any, Self
 
 from evenhand.checkpoints import adapter_folder, adapter_rank, load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
 from evenhand.errors import ConfigError, ModelError, one_line
+from evenhand.files import shipped_yaml
 from evenhand.machine import kernels_refused, vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from evenhand.run_directory import read_json
 from inference.config import InferenceConfig, VllmConfig
 from inference.encoding import Encoder, Supply
 from inference.engine import Further
-from inference.options import Asked, Node, Readings, asked_of
+from inference.options import Asked, Node, asked_of
 from inference.watchdog import kill_engines
 
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
 FEW_CPUS = 4
+FIXED = shipped_yaml(Path(__file__).with_name("vllm.yaml"))
 
 NOT_FINISHED = {None, "abort", "error"}  # of vLLM's finish reasons
 
@@ -37,8 +40,6 @@ WITHOUT_VLLM = "set 'engine={kind: transformers, dtype: float32}'"
 NO_ARGUMENTS = {"kind", "cpu_kv_cache_gib", "deterministic", "extra"}  # keys of `engine` that vLLM's LLM does not have
 DRAWN_BY = ("temperature", "top_p", "top_k", "repetition_penalty", "max_tokens", "n")  # keys of `sampling` that it has
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM has kernels for
-LOG = bytearray()  # the end of what the engine's processes wrote to standard error
-LOG_LENGTH = 32_768
 MEMORY = "; see engine.max_model_len, max_num_seqs, gpu_memory_utilization, and on a CPU cpu_kv_cache_gib"
 BY_TRANSFORMERS = "set 'engine={kind: transformers, dtype: bfloat16}', or take a node with driver 580 or newer"
 
@@ -103,16 +104,20 @@ class VllmEngine:
         """Yield completions as they finish; see Engine. The batch is topped up while it runs, so it never drains."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
-        window = self.llm.model_config.max_model_len
-        supply, running = Supply(self.encoder, prompts, further, window), dict[str, Asked]()
-        refused, readings = list[Completion](), Readings()
+        supply, running = (
+            Supply(self.encoder, prompts, further, self.llm.model_config.max_model_len),
+            dict[str, Asked](),
+        )
         try:
-            while self.top_up(supply, running, refused):
-                for output in self.llm.llm_engine.step() if running else ():  # with none it would wait for ever
+            while True:
+                while (room := IN_FLIGHT - len(running)) > 0 and (encoded := supply.take(room)):
+                    for asked in asked_of(encoded):
+                        yield from self.enqueue(asked, running)
+                if not running:  # a step would wait for ever
+                    break
+                for output in self.llm.llm_engine.step():
                     if output.finished:
-                        yield from self.read(running.pop(output.request_id), output, readings)
-                yield from refused
-                refused.clear()
+                        yield from self.read(running.pop(output.request_id), output)
         except GeneratorExit:
             self.llm.llm_engine.abort_request([*running])
             raise
@@ -122,32 +127,30 @@ class VllmEngine:
             ) from None
         supply.check_prompt_lengths()
 
-    def top_up(self, supply: Supply, running: dict[str, Asked], refused: list[Completion]) -> bool:
-        """Enqueue until about IN_FLIGHT requests run; whether anything runs or was refused."""
-        while (room := IN_FLIGHT - len(running)) > 0 and (encoded := supply.take(room)):
-            for asked in asked_of(encoded):
-                name, tokens = str(next(self.numbers)), {"prompt_token_ids": asked.token_ids}
-                try:
-                    self.llm.llm_engine.add_request(name, tokens, self.sampling_params(asked), **self.adapter)
-                except ValueError as error:  # of this request alone: its grammar, its tokens
-                    n, reason = self.config.sampling.n_for(asked.prompt), one_line(error)
-                    refused += failed(asked.prompt, n, f"vLLM refuses the request ({reason})")
-                else:
-                    running[name] = asked
-        return bool(running or refused)
+    def enqueue(self, asked: Asked, running: dict[str, Asked]) -> Iterator[Completion]:
+        """Have it run under a name of its own. Yields errors where vLLM refuses it alone: its grammar, its tokens."""
+        name, tokens = str(next(self.numbers)), {"prompt_token_ids": asked.token_ids}
+        try:
+            self.llm.llm_engine.add_request(name, tokens, self.sampling_params(asked), **self.adapter)
+        except ValueError as error:
+            yield from self.failed(asked, f"vLLM refuses the request ({one_line(error)})")
+        else:
+            running[name] = asked
 
-    def read(self, asked: Asked, output: Any, readings: Readings) -> Iterator[Completion]:
+    def read(self, asked: Asked, output: Any) -> Iterator[Completion]:
         """What a finished request says. One that vLLM could not finish is an error with its reason."""
-        reasons = {sample.finish_reason for sample in output.outputs}
-        if not_finished := reasons & NOT_FINISHED or ({"no reason"} if not output.outputs else set()):
-            n, words = self.config.sampling.n_for(asked.prompt), ", ".join(map(str, not_finished))
-            yield from failed(asked.prompt, n, f"vLLM ended the request itself ({words})")
+        if not_finished := {sample.finish_reason for sample in output.outputs} & NOT_FINISHED:
+            yield from self.failed(asked, f"vLLM ended the request itself ({', '.join(map(str, not_finished))})")
         elif isinstance(asked, Node):
             position = output.outputs[0].logprobs[0]
-            yield from readings.add(asked, {t: float(position[t].logprob) for t in asked.children})
+            yield from asked.completed({t: float(position[t].logprob) for t in asked.children})
         else:
             for sample in output.outputs:
                 yield asked.completion(sample.index, sample.text, sample.finish_reason, len(sample.token_ids))
+
+    def failed(self, asked: Asked, reason: str) -> list[Completion]:
+        """Errors in the place of a prompt's replies."""
+        return failed(asked.prompt, self.config.sampling.n_for(asked.prompt), reason)
 
     def sampling_params(self, asked: Asked) -> Any:
         """vLLM's SamplingParams. No per-request seed: it kills the CPU engine; the engine itself is seeded."""
@@ -203,16 +206,13 @@ def with_float32_head(hf_config: Any) -> Any:
 
 def set_variables(settings: VllmConfig) -> None:
     """What vLLM reads of the environment, where the user has not set it."""
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
+    variables = {"VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_kv_cache_gib), **FIXED["environment"]}
+    if not visible_gpus():
+        variables |= FIXED["environment_of_cpus"]
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
-        os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
-    if not visible_gpus():  # a busy laptop takes longer than vLLM's 5 minutes for a step, and 10 to start
-        os.environ.setdefault("VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS", "3600")
-        os.environ.setdefault("VLLM_ENGINE_READY_TIMEOUT_S", "3600")
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
-    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is for results
-    os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")  # is compiled with nvcc at start; few nodes have it
-    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
+        variables["VLLM_CPU_NUM_OF_RESERVED_CPU"] = "0"
+    for name, value in variables.items():
+        os.environ.setdefault(name, value)
     if settings.deterministic:
         os.environ["VLLM_BATCH_INVARIANT"] = "1"
 
@@ -228,13 +228,8 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
 
     arguments = {
         **settings.model_dump(exclude=NO_ARGUMENTS, exclude_none=True),
+        **FIXED["arguments"],
         "model": str(folder),
-        "config_format": "hf",
-        "load_format": "safetensors",  # "auto" would also take pickles, which can run anything
-        "trust_remote_code": False,
-        "enable_prefix_caching": True,
-        "use_tqdm_on_load": False,
-        "language_model_only": True,  # with its image encoder Gemma-3 takes a slower attention
         "seed": seed,
         **options,
     }
@@ -250,27 +245,21 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
         raise ModelError(f"{folder}: vLLM could not start ({reason_of(error)}){problem}") from None
 
 
+@cache
+def log() -> IO[bytes]:
+    """What the engine's processes write to standard error."""
+    return TemporaryFile()
+
+
 @contextmanager
 def log_kept() -> Iterator[None]:
-    """Context manager: LOG holds the end of what processes started in it write to standard error, where it goes on."""
-    shown, terminal, (source, sink) = os.dup(2), os.dup(2), os.pipe()
-    LOG.clear()
-
-    log = os.fdopen(source, "rb", buffering=0)
-    register_after_fork(log, lambda log: log.close())  # else a child whose parent is killed blocks on a full pipe
-
-    def copy() -> None:
-        with log:
-            while chunk := log.read(LOG_LENGTH):
-                LOG[:] = (LOG + chunk)[-LOG_LENGTH:]
-                with suppress(OSError):  # nobody reads it any more
-                    while chunk:
-                        chunk = chunk[os.write(terminal, chunk) :]
-        os.close(terminal)
-
-    os.dup2(sink, 2)
-    os.close(sink)
-    Thread(target=copy, daemon=True).start()
+    """Context manager: what processes started in it write to standard error goes to log() as well."""
+    shown, file = os.dup(2), log().fileno()
+    command = ["tee", "-p", f"/dev/fd/{file}"]  # -p: it goes on where nobody reads standard error any more
+    tee = Popen(command, stdin=PIPE, stdout=shown, pass_fds=[file], start_new_session=True)  # Ctrl-C does not end it
+    assert tee.stdin
+    with tee.stdin as sink:
+        os.dup2(sink.fileno(), 2)
     try:
         yield
     finally:
@@ -283,6 +272,7 @@ def reason_of(error: Exception) -> str:
     reason = str(error)
     if re.search("engine ?core", reason, re.IGNORECASE):
         time.sleep(0.5)  # the log is copied a moment later
-        reason = [reason, *re.findall(r"\b[\w.]*(?:Error|Exception): .+", LOG.decode(errors="replace"))][-1]
+        log().seek(0)
+        reason = [reason, *re.findall(r"\b[\w.]*(?:Error|Exception): .+", log().read().decode(errors="replace"))][-1]
     is_short = re.search(r"memory|bad_alloc|: -9\b", reason, re.IGNORECASE)  # -9: killed by the system
     return " ".join(reason.split())[:400] + (MEMORY if is_short else "")

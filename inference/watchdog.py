@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import sys
 import threading
-import time
 from typing import Self
 
 from evenhand.completions import CompletionLog
@@ -24,14 +23,14 @@ LONGEST_TICK_S = 5.0
 class Watchdog:
     """Context manager, in the place of a log: after limit_s seconds without an answer the process ends.
 
-    Time counts while this process runs: one that was stopped, or a machine that slept, has not hung.
+    Time counts while this process runs: one that was stopped, or a machine that slept, has not hung, and a tick that
+    took an hour is one tick.
     """
 
     def __init__(self, limit_s: float, log: CompletionLog) -> None:
         self.limit_s, self.log = limit_s, log
         self.lock = threading.Lock()  # held while the log is changed
-        self.waited_s = 0.0
-        self.tick, self.looked = min(limit_s / TICKS, LONGEST_TICK_S), time.monotonic()
+        self.tick_s, self.n_ticks = min(limit_s / TICKS, LONGEST_TICK_S), 0  # the latter since the last answer
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
 
@@ -46,8 +45,7 @@ class Watchdog:
     def add(self, completion: Completion) -> None:
         """Take an answer; see CompletionLog."""
         with self.lock:
-            self.look()
-            self.waited_s = 0.0
+            self.n_ticks = 0
             self.log.add(completion)
 
     def write(self) -> None:
@@ -57,17 +55,11 @@ class Watchdog:
 
     def watch(self) -> None:
         """End the process after too long a time without progress."""
-        while not self.over.wait(self.tick):
+        while not self.over.wait(self.tick_s):
             with self.lock:  # whoever holds it is writing, and has not hung
-                self.look()
-                if self.waited_s >= self.limit_s:
+                self.n_ticks += 1
+                if self.n_ticks * self.tick_s >= self.limit_s:
                     self.end()
-
-    def look(self) -> None:
-        """Count the time since the last look, of which no more than two ticks: beyond them this process stood still."""
-        passed = time.monotonic() - self.looked
-        self.looked += passed
-        self.waited_s += min(passed, 2 * self.tick)
 
     def end(self) -> None:
         """Keep what there is, and end this process and its engine's."""

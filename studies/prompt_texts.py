@@ -4,7 +4,7 @@ from collections.abc import Set
 from contextlib import suppress
 
 from eval.runs import FinishedRun
-from evenhand.completions import Answers, rendered_prompts
+from evenhand.completions import Answers, every_completion
 from evenhand.errors import EvenhandError
 from inference.config import parse_sampling_config
 from inference.schedule import replayed
@@ -15,7 +15,10 @@ def prompt_texts(run: FinishedRun, hashes: Set[str]) -> dict[str, str]:
 
     Where a server rendered it unseen: its messages, made again from the items, if these are as they were.
     """
-    texts = rendered_prompts(run.path, hashes)
+    texts = dict[str, str]()
+    for completion in every_completion(run.path):
+        if completion.prompt_hash in hashes and completion.rendered is not None:
+            texts.setdefault(completion.prompt_hash, completion.rendered)
     if hashes <= texts.keys():
         return texts
     with suppress(EvenhandError):  # the data are gone, or others

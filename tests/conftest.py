@@ -86,6 +86,14 @@ def byte_judge(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+    """A checkpoint of a tiny random Llama that reads bytes, far from uniform."""
+    from tests.made.tiny_checkpoint import save_checkpoint
+
+    return save_checkpoint(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
 def tokenizer():
     """The embedded model's."""
     return load_tokenizer(embedded_model_path())

@@ -93,7 +93,7 @@ class StudyTraining(Generic[Section, TrainedUnit]):
         """The examples, and the prompts left out. Raises DataError when nothing is left."""
 
     def card_facts(self, config: "TrainingConfig", datasets: Sequence[str]) -> Mapping[str, Any]:
-        """What its model card names; `hub` holds the datasets' ids on the Hub, `sources` licence and citation."""
+        """What its model card names; `hub` lists the datasets' ids on the Hub, `sources` holds licence and citation."""
         return {"sources": {}}
 
 
@@ -159,10 +159,9 @@ class TrainingConfig(StudyRun):
         return self.training.load(self.study)
 
     @cached_property
-    def verdict(self) -> str:
-        """The one whose prompts are trained on: of the run that examples.replies names, or a margin."""
-        replies = self.examples.replies
-        return str(read_yaml(replies / CONFIG_FILE)["verdict"]) if replies else "margin"
+    def sampled(self) -> dict[str, Any]:
+        """The config of the run that examples.replies names; empty where it names none."""
+        return read_yaml(self.examples.replies / CONFIG_FILE) if self.examples.replies else {}
 
     @property
     def has_labels(self) -> bool:

@@ -19,9 +19,9 @@ from evenhand.errors import ModelError
 from evenhand.files import shipped_yaml, write_json
 from evenhand.run_directory import read_json
 from training.config import TrainingConfig
-from training.objectives import Objective
 from training.processes import in_any_process, processes
 from training.qlora import gradient_norm
+from training.reference import Chance
 from training.run_folder import DIVERGED_FILE
 
 # fp16's scaler starts at 2^16 and halves at each overflow: so many in a row are no search for a scale.
@@ -42,21 +42,19 @@ class Divergence:
 class LossMonitor:
     """Reads the log's records in their order, so that a continued run, which has them in its checkpoint, goes on alike.
 
-    objective: its chance is inf where that is not known. n_warmup: steps in which the learning rate rises, and in which
-    nothing has to be learnt yet.
+    n_warmup: steps in which the learning rate rises, and in which nothing has to be learnt yet.
     """
 
-    def __init__(self, config: TrainingConfig, objective: Objective, n_warmup: int = 0) -> None:
+    def __init__(self, config: TrainingConfig, chance: Chance, n_warmup: int = 0) -> None:
         optimiser, self.patience = config.optimiser, config.guard.patience_steps
         self.first_step = self.patience + n_warmup  # nothing counts as unlearnt before
-        self.chance = objective.chance
-        self.goal = self.chance - objective.slope * config.guard.chance_margin
+        self.chance = chance.loss
+        self.goal = chance.loss - chance.slope * config.guard.chance_margin
         # Of conversations it counts themselves: the verdicts on one hang together.
         batch = optimiser.per_device_batch_size * optimiser.gradient_accumulation_steps
         n_judged = self.patience * batch * optimiser.n_processes
         # Two standard errors above guesses.
-        guessed = objective.chance_accuracy
-        self.good_accuracy = guessed + 2 * math.sqrt(guessed * (1 - guessed) / n_judged)
+        self.good_accuracy = chance.accuracy + 2 * math.sqrt(chance.accuracy * (1 - chance.accuracy) / n_judged)
         # In fp16 gradients may overflow: the gradient scaler leaves the step out.
         self.finite = ("loss", "eval_loss", *(() if optimiser.mixed_precision == "fp16" else ("grad_norm",)))
         # Steps, losses and accuracies logged within the last patience_steps.
@@ -100,16 +98,14 @@ class LossMonitor:
 class DivergenceGuard(TrainerCallback):
     """Stops a run whose log shows that it no longer learns, or whose gradient is not finite, before that is applied."""
 
-    def __init__(self, path: Path, config: TrainingConfig, objective: Objective) -> None:
-        self.path = path
-        self.config = config
-        self.objective = objective
+    def __init__(self, path: Path, config: TrainingConfig, chance: Chance) -> None:
+        self.path, self.config, self.chance = path, config, chance
         self.n_overflows = 0
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """A continued run knows what its log has shown before."""
         n_warmup = math.ceil(self.config.optimiser.warmup_ratio * state.max_steps)
-        self.monitor = LossMonitor(self.config, self.objective, n_warmup)
+        self.monitor = LossMonitor(self.config, self.chance, n_warmup)
         for record in state.log_history:
             self.monitor.take(record)
 

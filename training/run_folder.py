@@ -94,15 +94,6 @@ def drop_half_written(path: Path) -> None:
             shutil.rmtree(folder)
 
 
-def copy_adapter(source: Path, target: Path) -> None:
-    """The adapter's two files in a folder, in the place of those there."""
-    target.mkdir(exist_ok=True)
-    for name in ADAPTER_FILES:
-        shutil.copy2(source / name, target / name)
-    sync_files(target)
-    synchronise(target.parent)
-
-
 def sync_files(folder: Path) -> None:
     """Make a folder's files survive a power cut; a full disk or quota is an OSError here if it was none before."""
     for path in (*folder.rglob("*"), folder):

@@ -21,8 +21,6 @@ JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "f
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
 LONGEST = 5_000  # characters of prose; of more, its two ends
 
-TRUTH = options_of(("correct", "incorrect"), ())
-
 
 class Reading(NamedTuple):
     """The place of the option that a reply answers with, or None, and how it was read, or why not."""
@@ -61,12 +59,9 @@ def read(
             return Reading(said, CONTRADICTION if said is None else PROSE)
         counted = values[-1:] if P["corrected"].search(prose.lower()) else dict.fromkeys(values)
         places = {written(value, options).place for value in counted}
-        if any(place is not None for place in places):  # and the reasons, or another key, say no other
+        if any(place is not None for place in places):  # and no other key says another
             others = values_of(text, lambda key: not is_key(key))[0]
             places |= {options.forms.get(words_only(value)) for value in others}
-            if polar := options.polar:
-                truths = [written(value, TRUTH, quotable=quotable).place for value in others]
-                places |= {polar[truth] for truth in truths if truth is not None}
         return one_of([*places, said], JSON)
     if is_cut and P["unfinished"].search(prose):
         return Reading(None, CUT)

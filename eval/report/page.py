@@ -11,13 +11,11 @@ from typing import Any
 from jinja2 import PackageLoader
 
 from eval.report.plots import Plot, finish
-from eval.report.tables import ANSWERS, TEXTS, legend, page_lines, printed, write_tables
+from eval.report.tables import TEXTS, legend, page_lines, printed, write_tables
 from eval.results import Results
 from evenhand.files import write_whole
 
-MOST_INLINE = 13  # figures of a study on the page, which is to stay small enough to be sent; all are in plots/
 LONGEST_TEXT = 20_000  # characters of a reply, prompt or post on a page
-MOST_OPEN = 3  # warnings that are shown at once, and figures; the others are folded away
 
 
 def bounded(text: str) -> str:
@@ -55,12 +53,7 @@ def write_report(every: Sequence[Results], folder: Path) -> list[Path]:
 
 def write_page(path: Path, title: str, studies: Sequence[Mapping[str, Any]]) -> None:
     """A page of some studies, each as `view` says it; one may lack browser, left_out and runs."""
-    limits = {
-        "most_inline": MOST_INLINE,
-        "most_open": MOST_OPEN,
-        "openings": (*ANSWERS, "Recommendation", "Best without training"),
-    }
-    write_whole(path, TEMPLATES.get_template("page.html").render(title=title, studies=studies, **limits))
+    write_whole(path, TEMPLATES.get_template("page.html").render(title=title, studies=studies))
 
 
 def figures(plots: Iterable[Plot], folder: Path) -> tuple[list[dict[str, str]], list[Path]]:

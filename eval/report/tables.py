@@ -29,7 +29,6 @@ from evenhand.terminal import say
 TABLES = Path(__file__).parents[1] / "tables.yaml"  # those that every study has; see table_from
 WORDS = TABLES.with_name("words.j2")
 DASH = "–"
-ANSWERS = ("Yes", "No", "Cannot tell")
 
 
 def is_unknown(value: Any) -> bool:

@@ -19,11 +19,11 @@ def main(argv: Sequence[str]) -> None:
     if not options.labels and not options.out:
         parser.error("--out FILE.csv is needed, or --labels FILE... to score labels")
     # These load pandas, which --help does without.
-    from eval.annotation.agreement import agreement_text, scores_of
-    from eval.annotation.labels import read_labels, sheet
-    from eval.annotation.tasks import draw_items
     from eval.report.tables import say_written, write_long
     from eval.runs import study_of_run
+    from studies.annotation.agreement import agreement_text, scores_of
+    from studies.annotation.labels import read_labels, sheet
+    from studies.annotation.tasks import draw_items
 
     study = study_of_run(options.run)
     tasks_of = load_part(study, part) if (part := STUDIES[study].annotation) else lambda _: []

@@ -59,7 +59,7 @@ def reply_note(tokenizer: Any, config: InferenceConfig, has_template: bool, prom
     """What stands before a reply, or why a run would be refused."""
     try:
         encoder = Encoder(tokenizer, config.model_copy(update={"chat_template": has_template}))
-        encoder.encode_batch(prompts)
+        list(encoder.encode(prompts))
     except ModelError as error:
         return f"A run is refused: {error}"
     return f"Before a reply the chat template writes {encoder.contract.before!r}." if encoder.contract.before else ""

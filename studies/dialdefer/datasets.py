@@ -11,15 +11,16 @@ from pydantic import AfterValidator, Field, model_validator
 
 from evenhand.config import did_you_mean, is_none, parse_config
 from evenhand.errors import ConfigError, DataError
-from evenhand.item_files import ItemSource, file_records, name_in, plain_record
 from evenhand.records import normalised
-from evenhand.study import check_no_repeats, set_hash
+from evenhand.study import check_no_repeats
 from studies.built_folder import is_built, read_manifest
 from studies.dialdefer import pocket, release
 from studies.dialdefer.item_table import HeldOut, built_items, check_unchanged
 from studies.dialdefer.records import OWN_ITEMS, TEXTS, Item
 from studies.dialdefer.render import AIO_DATASETS
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
+from studies.item_files import ItemSource, file_records, name_in, plain_record
+from studies.units import set_hash
 
 
 def known_dataset(name: str) -> str:

@@ -15,13 +15,13 @@ from eval.report.browser import Asked, write_browser
 from eval.runs import judge_names
 from evenhand.errors import DataError
 from evenhand.lease import locked
-from evenhand.markdown import filled
 from evenhand.terminal import command_parser, say
 from studies.built_folder import check_buildable
 from studies.dialdefer import measures, panels
 from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
 from studies.flips import FLIPS_FILE, KIND, Flip, FlipSide, write_flips
+from studies.markdown import filled
 from studies.prompt_texts import prompt_texts
 
 # Dataset → why no report shows its texts: reports tend to end up online.

@@ -161,11 +161,6 @@ def strata(label_of: Mapping[str, str], panel: Panel, denominator: str, drawing:
     return row
 
 
-def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
-    """Tables 4 and 16."""
-    return [table("table4_or_nor_alignment", rows), table("table16_balanced_dds", rows)]
-
-
 def reversal_table(judges: Judges, *, denominator: str = "published", drawing: Drawing) -> TableSpec:
     """DialDefer Table 14, with intervals, and with accuracy on C1_True: which side the narrative is on (C.4).
 
@@ -179,10 +174,6 @@ def reversal_table(judges: Judges, *, denominator: str = "published", drawing: D
         for dataset in (name for name in back if name in there and there[name].item_ids == back[name].item_ids):
             pair = pair_of("verdicts", [there[dataset]], [back[dataset]], denominator, drawing)
             dds, acc = (change_in(m, pair, Compared("2->1", "1->2", {}), dataset) for m in (DDS, ACC_C1_TRUE))
-            row = {"judge": name, "dataset": dataset, "items": dds.change.n_units}
-            row |= {"c1_true_before": acc.before.value, "c1_true_after": acc.after.value}
-            for side in ("before", "after", "change"):
-                side_dds = getattr(dds, side)
-                row |= {side: side_dds.value, f"{side}_low": side_dds.low, f"{side}_high": side_dds.high}
-            rows.append(row)
+            of_acc = {"c1_true_before": acc.before.value, "c1_true_after": acc.after.value}
+            rows.append({"judge": name, **dds.as_dict(), **of_acc})
     return table("table14_reversal", pd.DataFrame(rows))

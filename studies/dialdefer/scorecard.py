@@ -49,7 +49,6 @@ Panels = Mapping[str, Panel]  # by dataset
 class CardJudge:
     """A row's untreated prompts in one prompt variant, and what the base's figures are over."""
 
-    kind: str
     name: str
     own: Panels  # lacks what has no C1
     fixed: Panels  # the same with the base's C1
@@ -130,9 +129,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     of_base = rows[BASE]["own"]
     scope = scope_of({d: panel for d, panel in of_base.items() if d not in unlikely[BASE]} or of_base)
     return {
-        arm.name: CardJudge(
-            kind=arm.kind, name=arm.name, **rows[arm.name], **scope, unlikely=list(dict.fromkeys(unlikely[arm.arm]))
-        )
+        arm.name: CardJudge(name=arm.name, **rows[arm.name], **scope, unlikely=list(dict.fromkeys(unlikely[arm.arm])))
         for arm in arms
         if arm.name in rows
     }

@@ -113,15 +113,13 @@ def score_judge(judge: JudgedRun, denominators: Sequence[str], drawing: Drawing)
     scores: dict[str, list[Score]] = {denominator: [] for denominator in denominators}
     for c1_source, panels_of in PANELS_BY_C1.items():
         for (_, roles, variant), group in grouped(list(panels_of(panels)), panels).items():
-            parts, made = list[dict[str, Any]](), list[Score]()
-            # Where every reply is a choice denominators agree, and the other's measures and scores serve again.
-            is_parsed = [not (panel.replies == measures.UNPARSED).any() for panel in group]
+            made = list[Score]()
+            is_parsed = all((panel.replies != measures.UNPARSED).all() for panel in group)
             for denominator in denominators:
-                if made and all(is_parsed):
+                if made and is_parsed:  # every reply is a choice: denominators agree
                     made = [replace(s, setting={**s.setting, "denominator": denominator}) for s in made]
                 else:
-                    is_same = [bool(parts) and is_whole for is_whole in is_parsed]
-                    parts = [parts[i] if is_same[i] else measured(p, denominator) for i, p in enumerate(group)]
+                    parts = [measured(panel, denominator) for panel in group]
                     setting = {"roles": roles, "c1_source": c1_source, "variant": variant, "denominator": denominator}
                     made = list(scores_of(judge, setting, group, parts, drawing))
                 scores[denominator] += made

@@ -12,6 +12,7 @@ from evenhand import study
 from evenhand.config import Closed, is_none
 from evenhand.errors import ConfigError
 from evenhand.records import Message, Prompt
+from studies import units
 from studies.dialdefer.datasets import DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import SpeakerLabels, render
@@ -92,17 +93,15 @@ class PromptVariant(NamedTuple):
 
     settings: Mapping[str, Any]  # keywords of `render`
     datasets: tuple[str, ...] | None  # None: all
-    number: int | None  # its place in prompts.variants; None: the main variant, or a placebo
 
 
 def prompt_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
     """The main variant under each arm, then each variant, under each of these arms where it names none."""
     main = {name: getattr(prompts, name, None) for name in SETTINGS}
-    for number, variant in [(None, None), *enumerate(prompts.variants)]:
-        named = variant.model_dump() if variant is not None else {}
+    for named in ({}, *(variant.model_dump() for variant in prompts.variants)):
         datasets = named.pop("datasets", None)
         for arm in (named["arm"],) if "arm" in named else prompts.arms:
-            yield PromptVariant({**main, **named, "arm": arm}, datasets, number)
+            yield PromptVariant({**main, **named, "arm": arm}, datasets)
 
 
 def placebo_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
@@ -111,7 +110,7 @@ def placebo_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
     repeats = [variant.answer_order for variant in prompts.variants if variant.model_dump().keys() == {"answer_order"}]
     for template in prompts.placebos:
         for order in dict.fromkeys((prompts.answer_order, *repeats)):
-            yield PromptVariant({**main, "template": template, "answer_order": order}, None, None)
+            yield PromptVariant({**main, "template": template, "answer_order": order}, None)
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ def planned_units(section: "DialDeferSection", answer_form: str, *, statement_fi
     statements = [condition for condition in prompts.conditions if not condition.is_dialogue]
     variants = [(variant, prompts.conditions) for variant in prompt_variants(prompts)]
     with_placebos = [*variants, *((variant, statements) for variant in placebo_variants(prompts))]
-    few = study.first_of_each([(item.item_id, item.dataset) for item in items], prompts.placebo_items)
+    few = units.first_of_each([(item.item_id, item.dataset) for item in items], prompts.placebo_items)
 
     def prompts_of(item: Item) -> tuple[Prompt, ...]:
         """An item's prompts, each once."""
@@ -193,17 +192,17 @@ class DialDeferSection(study.StudySection):
         slots = {"speaker1": asked.speaker1, "speaker2": asked.speaker2, "judger": judger}
         is_dialogue = Condition(prompt.condition).is_dialogue
         answers = texts.answers(is_dialogue=is_dialogue, answer_order=asked.answer_order, slots=slots)
-        return study.symbol_turn(prompt.answer_space, answers)
+        return units.symbol_turn(prompt.answer_space, answers)
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> study.Replies:
         """Each prompt answered by 1; see StudySection."""
-        return study.first_answers(prompts)
+        return units.first_answers(prompts)
 
     def sampled(self) -> Self:
         """The same section. Raises ConfigError for what is for training alone."""
         if self.bend is not None:
             raise ConfigError("dialdefer.bend: is for training alone; take it out of a config that samples")
-        study.check_samples_all_variants(self.prompts.variants_per_item, "dialdefer.prompts.variants_per_item")
+        units.check_samples_all_variants(self.prompts.variants_per_item, "dialdefer.prompts.variants_per_item")
         return self
 
     def on_own_items(self) -> Self:

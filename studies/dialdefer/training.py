@@ -23,7 +23,6 @@ from training.examples import OneTokenAnswers, Sifted, TrainingPrompt, sifted
 
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
 FOR_SAMPLING = ("arms", "arm", "roles", "datasets", "placebos")
-UNKNOWN_LICENCES = ("not stated", "see its Hub page")
 EXAMPLE = Item(item_id="card", benchmark="card", dataset="card", **PROMPTS["card"])
 
 
@@ -114,18 +113,18 @@ class DialDeferTraining(WritingStudy[DialDeferSection, Item]):
         prompts = section.prompts
         variants = list(prompt_variants(prompts))
         prompt = render(EXAMPLE, Condition.C2_CORRECT, answer_form=answer_form(config), **variants[0].settings)
-        places = {name: DATASETS[name].origin.place for name in datasets if name in DATASETS}
+        places = [DATASETS[name].origin.place for name in datasets if name in DATASETS]
         return {
             "prompts": prompts,
-            "variants": [in_words(variant) for variant in variants],
+            "variants": [variant.settings for variant in variants],
             "n_drawn": n_drawn(prompts.variants_per_item, len(variants)),
             "bend": section.bend,
             "example": prompt.messages[0].content,
             "pocket_only": all(spec.dataset == "pocket" for spec in section.benchmarks),
             "has_statements": any(not condition.is_dialogue for condition in prompts.conditions),
             "held_out": sorted(EVALUATION_ONLY),
-            "sources": {name: source_of(name) for name in datasets},
-            "hub": {name: place.removeprefix("hf:") for name, place in places.items() if place.startswith("hf:")},
+            "datasets": DATASETS,
+            "hub": [place.removeprefix("hf:") for place in places if place.startswith("hf:")],
         }
 
     def prompts(self, unit: Item, config: TrainingConfig) -> Iterator[TrainingPrompt]:
@@ -187,7 +186,7 @@ def check_variants(section: DialDeferSection, form: str) -> None:
             if getattr(variant, key, None) != getattr(default, key, None):
                 raise ValueError(f"{place}.{key}: is for sampling; training varies template, speakers, answer_order")
     rendered: list[list[Any]] = []
-    for settings, _, number in prompt_variants(prompts):
+    for number, (settings, _) in enumerate(prompt_variants(prompts), -1):
         texts = [render(EXAMPLE, name, answer_form=form, **settings).messages for name in prompts.conditions]
         if texts in rendered:
             raise ValueError(f"{where.format(number)}: asks nothing that is not asked already; take it out")
@@ -208,27 +207,6 @@ def check_held_out(section: DialDeferSection) -> None:
                     f"dialdefer.prompts: {key}: of the {name} wordings, which show whether a judge is straight in "
                     f"words that it was not trained in; take others, such as '{SETS['training'][0]}'"
                 )
-
-
-def in_words(variant: PromptVariant) -> str:
-    """A prompt variant in a card's words."""
-    settings = variant.settings
-    labels = f", labels {' and '.join(settings['speakers'])}" if settings["speakers"] else ""
-    return f"`{settings['template']}`{labels}{', no first' if settings['answer_order'] == NO_FIRST else ''}"
-
-
-def source_of(name: str) -> str:
-    """A dataset's licence, what follows from it for a model, and its citation."""
-    if name not in DATASETS:
-        ours = "Evenhand's own (Apache-2.0)"
-        return ours if name == "pocket" else "its licence is not known to Evenhand"
-    dataset = DATASETS[name]
-    licence = f"licence {dataset.licence}"
-    if dataset.licence in UNKNOWN_LICENCES:
-        licence += ", so take this model for research use until its authors say otherwise"
-    elif dataset.not_passed_on:
-        licence += f"; {dataset.not_passed_on}"
-    return f"{licence}. {dataset.citation}"
 
 
 TRAINING = DialDeferTraining()

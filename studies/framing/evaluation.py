@@ -287,7 +287,7 @@ def is_clustered(run: FramedRun) -> bool:
 
 def rates_of(run: FramedRun, name: str) -> FloatArray:
     """(n_framings, n_cases, n_orders): the mean of a field over all items, in percent."""
-    return percent_known([grid.fields[name] for grid in run.grids.values()], axis=0)
+    return percent_known([grid.of(name) for grid in run.grids.values()], axis=0)
 
 
 def most_common(run: FramedRun) -> float:

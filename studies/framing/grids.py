@@ -18,25 +18,25 @@ from eval.estimates.resampling import FloatArray
 from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts, reading_shares
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
-from studies.framing.asking import GIVEN
-from studies.framing.replies import CHOSEN, ERROR, TIE, Choice, choice_in
+from studies.framing.replies import ERROR, Choice, choice_in
 from studies.framing.section import FramingSection
 
 TIED = 1e-9  # two shares that differ by less are a tie
 LARGEST_ODDS = 50.0  # nats; a log-odds beyond it is as good as certain, and an infinite one has no mean
 SHARE_OF = "share of "  # an answer, of the replies
 PUSHED_BY = "pushed by "  # a framing, of an item's replies: the share of the answer that it argues for
-FIELDS = ("value", "first", "right", "soft", "odds", "unread", "right_first")
+FIELDS = ("unread", "soft", "odds")
+PLACES = ("first", "right", "pushed")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Grid:
     """What a judge answered about one dataset: arrays (n_items, n_framings, n_cases, n_orders), NaN where unknown.
 
-    value: 1 for the first answer, else 0, or a scale's number. first: whether the answer shown first was named. right
-    needs labels: right_first is 1 where the first answer is the right one, 0 where another one is. soft (the
-    probability of the first answer, or the expected number) and odds (its log-odds, of two answers) need
-    log-probabilities. unread: the share of replies that name no answer.
+    shares: of each answer among the replies that name one, on a further axis. places: the positions of the answer that
+    is shown first, of the right one, and of the one that the framing argues for. unread: the share of replies that name
+    no answer. soft (the probability of the first answer, or the expected number) and odds (its log-odds, of two
+    answers) need log-probabilities.
     """
 
     items: tuple[str, ...]
@@ -47,33 +47,50 @@ class Grid:
     cases: tuple[str, ...]
     orders: tuple[str, ...]
     answers: tuple[str, ...]
-    fields: Mapping[str, FloatArray]
-    shares: FloatArray  # of each answer, with a further axis of answers
-    # (n_items, n_framings, n_cases): the position of the answer that a framing argues for, where some do
-    pushed: FloatArray | None = None
+    values: FloatArray  # what each answer counts: a scale's number, else 1 for the first and 0 for the others
+    shares: FloatArray
+    places: Mapping[str, FloatArray]
+    fields: Mapping[str, FloatArray]  # unread, soft, odds
     n_errors: int = 0
-    fill: float | None = None  # what `changed` and `consistent` count an unparsed pair as; None: nowhere
+    fill: int | None = None  # unparsed replies count as the least (0) or the most (1) that they can be; None: nowhere
     fitted: float = 0.0  # see eval.estimates.estimate.Observed
 
     def at(self, framing: str) -> int:
         """A framing's position."""
         return self.framings.index(framing)
 
-    def of(self, name: str, framing: str) -> FloatArray:
-        """(n_items, n_cases, n_orders): a field in one framing, "share of ANSWER", or accepts_wrong: the share of the
-        first answer where another one is right."""
-        if name.startswith(PUSHED_BY):
-            assert self.pushed is not None
-            places = self.pushed[:, self.at(name.removeprefix(PUSHED_BY)), :, None]
-            indices = np.broadcast_to(np.nan_to_num(places).astype(int), self.shares[:, 0, ..., 0].shape)[..., None]
-            shares = np.take_along_axis(self.shares[:, self.at(framing)], indices, axis=-1)[..., 0]
-            return np.where(np.isnan(places), math.nan, shares)
-        if name.startswith(SHARE_OF):
-            return self.shares[:, self.at(framing), ..., self.answers.index(name.removeprefix(SHARE_OF))]
+    def of(self, name: str, framing: str | None = None) -> FloatArray:
+        """A field, or what replies say: "value" (what the answers count), or the share of replies that name an answer:
+        the one shown "first", the "right" one, "share of ANSWER", "pushed by FRAMING", or the first where another is
+        right ("accepts_wrong"). (n_items, n_cases, n_orders) in one framing; without one as in the grid.
+        """
+        at: Any = slice(None) if framing is None else self.at(framing)
+        if name in self.fields:
+            return self.fields[name][:, at]
+        shares, limits = self.shares[:, at], (0.0, 1.0)
+        if name == "value":
+            answered, is_meant = shares @ self.values, np.array(True)
+            limits = self.values.min(), self.values.max()
+        else:
+            places = np.broadcast_to(self.places_of(name, at), shares.shape[:-1])
+            is_meant = ~np.isnan(places)
+            indices = np.nan_to_num(places).astype(int)[..., None]
+            answered = np.where(is_meant, np.take_along_axis(shares, indices, axis=-1)[..., 0], math.nan)
+        if self.fill is None:
+            return np.asarray(answered)
+        unread = self.fields["unread"][:, at]
+        whole = (1 - unread) * np.nan_to_num(answered) + unread * limits[self.fill]
+        return np.where((unread > 0) & is_meant, whole, answered)
+
+    def places_of(self, name: str, at: Any) -> FloatArray:
+        """The positions of the answers that a name of `of` means, NaN where there is none."""
         if name == "accepts_wrong":
-            shares = self.shares[:, self.at(framing), ..., 0]
-            return np.where(self.of("right_first", framing) == 0, shares, math.nan)
-        return self.fields[name][:, self.at(framing)]
+            return np.where(self.places["right"][:, at] > 0, 0.0, math.nan)
+        if name.startswith(SHARE_OF):
+            return np.array(float(self.answers.index(name.removeprefix(SHARE_OF))))
+        if name.startswith(PUSHED_BY):
+            return self.places["pushed"][:, self.at(name.removeprefix(PUSHED_BY))]
+        return self.places[name][:, at]
 
     @cached_property
     def named(self) -> FloatArray:
@@ -82,32 +99,19 @@ class Grid:
         is_clear = ordered[..., -1] - ordered[..., -2] > TIED  # False where unknown
         return np.where(is_clear, np.argmax(np.nan_to_num(self.shares), axis=-1), math.nan)
 
-    def filled(self, values: tuple[float, float], i: int) -> "Grid":
-        """Unparsed replies counted as the least (i is 0) or the most (1) that they can be: a value; each answer, the
-        right one and the first one or not; changed and consistent or not."""
-        fields, unread = dict(self.fields), self.fields["unread"]
-        for name, fill in (("value", values[i]), ("right", float(i)), ("first", float(i))):
-            whole = (1 - unread) * np.nan_to_num(fields[name]) + unread * fill
-            is_filled = (unread > 0) & ((name != "right") | ~np.isnan(fields["right_first"]))
-            fields[name] = np.where(is_filled, whole, fields[name])
-        part = unread[..., None]
-        shares = np.where(part > 0, (1 - part) * np.nan_to_num(self.shares) + part * i, self.shares)
-        return replace(self, fields=fields, shares=shares, fill=float(i))
-
     def changed(self, framing: str) -> FloatArray:
         """(n_items, n_cases, n_orders): 1 where a framing's answer is not the baseline's; NaN where one is unknown."""
         before, after = self.named[:, 0], self.named[:, self.at(framing)]
         differs = np.where(np.isnan(before + after), math.nan, before != after)
-        is_unparsed = (self.of("unread", framing) > 0) | (self.fields["unread"][:, 0] > 0)
-        return self.where_parsed(differs, is_unparsed)
+        return self.filled(differs, (self.of("unread", framing) > 0) | (self.fields["unread"][:, 0] > 0))
 
     def consistent(self, framing: str) -> FloatArray:
         """1 where both orders have one answer, (n_items, n_cases, 1); NaN where one is not known."""
         first, second = (self.named[:, self.at(framing), :, order] for order in (0, 1))
         agrees = np.where(np.isnan(first + second), math.nan, first == second)
-        return self.where_parsed(agrees, (self.of("unread", framing) > 0).any(axis=-1))[..., None]
+        return self.filled(agrees, (self.of("unread", framing) > 0).any(axis=-1))[..., None]
 
-    def where_parsed(self, values: FloatArray, is_unparsed: Any) -> FloatArray:
+    def filled(self, values: FloatArray, is_unparsed: Any) -> FloatArray:
         """Values of pairs of replies, and `fill` for those of which one is unparsed."""
         return values if self.fill is None else np.where(is_unparsed, self.fill, values)
 
@@ -177,9 +181,8 @@ class FramedRun(FinishedRun):
     @cached_property
     def filled(self) -> Mapping[str, tuple[Grid, ...]]:
         """Dataset → its grid with unparsed replies counted as the least and as the most; () where all were parsed."""
-        limits = self.section.scale or (0.0, 1.0)
         return {
-            dataset: tuple(grid.filled(limits, i) for i in (0, 1)) if grid.fields["unread"].any() else ()
+            dataset: tuple(replace(grid, fill=i) for i in (0, 1)) if grid.fields["unread"].any() else ()
             for dataset, grid in self.grids.items()
         }
 
@@ -189,22 +192,23 @@ class FramedRun(FinishedRun):
         items = tuple(sorted({prompt.item_id for prompt in prompts}))
         framings = tuple(dict.fromkeys([section.baseline, *section.texts]))
         axes = (items, framings, tuple(section.cases) or ("",), section.order_names)
-        places = [{name: i for i, name in enumerate(axis)} for axis in axes]
+        indices = [{name: i for i, name in enumerate(axis)} for axis in axes]
         shape = tuple(map(len, axes))
-        fields = {name: np.full(shape, math.nan) for name in FIELDS}
+        fields, places = ({name: np.full(shape, math.nan) for name in names} for names in (FIELDS, PLACES))
         shares, groups, n_errors = np.full((*shape, len(self.answers)), math.nan), [""] * len(items), 0
-        pushed = np.full(shape[:3], math.nan)
         for prompt in prompts:
-            factors = dict(prompt.factors)
+            factors, choices = dict(prompt.factors), self.choices[prompt.prompt_hash]
             names = (prompt.item_id, prompt.condition, factors["case"], factors["order"])
-            cell = tuple(place[name] for place, name in zip(places, names, strict=True))
-            choices, groups[cell[0]] = self.choices[prompt.prompt_hash], factors["group"]
-            scores, shares[cell] = self.scores(choices, self.replies[prompt.prompt_hash], factors)
-            for name, value in scores.items():
-                fields[name][cell] = value
+            cell = tuple(index[name] for index, name in zip(indices, names, strict=True))
+            groups[cell[0]] = factors["group"]
             n_errors += sum(choice.state == ERROR for choice in choices)
-            if (answer := factors.get("pushed") or section.texts[prompt.condition].pushed) in self.answers:
-                pushed[cell[:3]] = self.answers.index(answer)
+            fields["unread"][cell], shares[cell] = self.unread_and_shares(choices, factors["names"])
+            fields["soft"][cell], fields["odds"][cell] = self.soft_and_odds(self.replies[prompt.prompt_hash], factors)
+            pushed = factors.get("pushed") or section.texts[prompt.condition].pushed
+            meant = {"first": (cell, factors["first"]), "right": (cell, factors["label"]), "pushed": (cell[:3], pushed)}
+            for name, (where, answer) in meant.items():
+                if answer in self.answers:
+                    places[name][where] = self.answers.index(answer)
         return Grid(
             items=items,
             groups=tuple(groups),
@@ -214,9 +218,10 @@ class FramedRun(FinishedRun):
             cases=axes[2],
             orders=axes[3],
             answers=self.answers,
-            fields=fields,
+            values=self.values,
             shares=shares,
-            pushed=pushed,
+            places=places,
+            fields=fields,
             n_errors=n_errors,
         )
 
@@ -235,41 +240,26 @@ class FramedRun(FinishedRun):
         choices = ((prompt.condition, choice) for prompt in self.plan for choice in self.choices[prompt.prompt_hash])
         return reading_shares(Counter((framing, choice.reading) for framing, choice in choices if choice.reading))
 
-    def scores(
-        self, choices: Sequence[Choice], replies: Sequence[Completion], factors: Mapping[str, Any]
-    ) -> tuple[dict[str, float], FloatArray]:
-        """Fields of one prompt and the share of each answer: means over those of its replies that name an answer."""
-        symbols, names, label = factors["symbols"], factors["names"], factors["label"]
-        parsed = [choice for choice in choices if choice.state in (CHOSEN, TIE)]
-        n_errors = sum(choice.state == ERROR for choice in choices)
-        fields = dict.fromkeys(FIELDS, math.nan)
-        shares = np.full(len(self.answers), math.nan)
-        if label is not None:
-            fields["right_first"] = float(label == self.answers[0])
-        if len(choices) > n_errors:
-            fields["unread"] = 1 - len(parsed) / (len(choices) - n_errors)
-        if parsed:
-            counts = dict.fromkeys(names, 0.0)
-            for choice in parsed:
-                for place in choice.places:
-                    counts[names[place]] += 1 / len(choice.places)
-            shares = np.array([counts.get(name, 0.0) / len(parsed) for name in self.answers])
-            fields["value"] = float(shares @ self.values)
-            fields["first"] = counts[factors["first"]] / len(parsed)
-            if label is not None:
-                fields["right"] = counts[label] / len(parsed)
-        symbol_of = dict(zip(names, symbols, strict=True))
-        of_replies = [logs for reply in replies if (logs := reply.answer_logprobs) and all(s in logs for s in symbols)]
-        if of_replies:  # (n_replies, n_answers); several where the judge reads its own samples
-            log = np.array(
-                [[logs[symbol_of[a]] if a in symbol_of else -math.inf for a in self.answers] for logs in of_replies]
-            )
-            with np.errstate(invalid="ignore"):
-                p = np.exp(log - log.max(axis=1, keepdims=True))
-                fields["soft"] = float(np.mean(p @ self.values / p.sum(axis=1)))
-                if len(self.answers) == 2:
-                    fields["odds"] = float(np.mean(np.clip(log[:, 0] - log[:, 1], -LARGEST_ODDS, LARGEST_ODDS)))
-        return fields, shares
+    def unread_and_shares(self, choices: Sequence[Choice], names: Sequence[str]) -> tuple[float, FloatArray]:
+        """The share of a prompt's replies that name no answer, and that of each answer among the others."""
+        named = [[names[place] for place in choice.places] for choice in choices if choice.places]
+        n_replies = sum(choice.state != ERROR for choice in choices)
+        unread = 1 - len(named) / n_replies if n_replies else math.nan
+        counts = [sum(answers.count(name) / len(answers) for answers in named) for name in self.answers]
+        return unread, np.array(counts) / len(named) if named else np.full(len(counts), math.nan)
+
+    def soft_and_odds(self, replies: Sequence[Completion], factors: Mapping[str, Any]) -> tuple[float, float]:
+        """Means over the replies of a prompt that have the log-probability of every symbol; NaN where none has."""
+        symbol_of = dict(zip(factors["names"], factors["symbols"], strict=True))
+        known = [logs for reply in replies if (logs := reply.answer_logprobs) and logs.keys() >= {*symbol_of.values()}]
+        if not known:
+            return math.nan, math.nan
+        log = np.array([[logs.get(symbol_of.get(name, ""), -math.inf) for name in self.answers] for logs in known])
+        with np.errstate(invalid="ignore"):
+            p = np.exp(log - log.max(axis=1, keepdims=True))
+            soft = float(np.mean(p @ self.values / p.sum(axis=1)))
+            odds = float(np.mean(np.clip(log[:, 0] - log[:, 1], -LARGEST_ODDS, LARGEST_ODDS)))
+        return soft, odds if len(self.answers) == 2 else math.nan
 
 
 def judged_above(grid: Grid, thresholds: FloatArray) -> Grid:
@@ -278,17 +268,9 @@ def judged_above(grid: Grid, thresholds: FloatArray) -> Grid:
     """
     from scipy.special import expit  # where it is needed: scipy takes a while to import
 
-    limits = thresholds[:, :, None, :]
-    fields, odds = dict(grid.fields), grid.fields["odds"] - limits
-    has_odds, is_first = ~np.isnan(odds), np.array([order == GIVEN for order in grid.orders])
-
-    def judged(value: FloatArray, before: FloatArray) -> FloatArray:
-        return np.where(has_odds, value, np.where(np.isnan(limits), math.nan, before))
-
-    value = judged((np.sign(odds) + 1) / 2, fields["value"])
-    fields["first"] = np.where(is_first, value, 1 - value)
-    right = np.where(fields["right_first"] == 1, value, 1 - value)
-    fields["right"] = np.where(np.isnan(fields["right"]), math.nan, right)
-    fields["soft"] = judged(expit(odds), fields["soft"])
-    shares = np.stack([value, 1 - value], axis=-1)
-    return replace(grid, fields={**fields, "value": value, "odds": odds}, shares=shares)
+    odds = grid.fields["odds"] - thresholds[:, :, None, :]
+    accepts = (np.sign(odds) + 1) / 2
+    is_judged = ~np.isnan(grid.fields["odds"]) | np.isnan(thresholds[:, :, None, :])
+    shares = np.where(is_judged[..., None], np.stack([accepts, 1 - accepts], axis=-1), grid.shares)
+    fields = {**grid.fields, "odds": odds, "soft": np.where(is_judged, expit(odds), grid.fields["soft"])}
+    return replace(grid, fields=fields, shares=shares)

@@ -143,7 +143,7 @@ def claims_of(dataset: str, grid: Grid, section: FramingSection) -> Claims:
         items=grid.items,
         clusters=grid.clusters,
         verdicts=askings(np.where(is_clear, grid.named, np.where(is_known, UNCLEAR, math.nan))),
-        right=askings(grid.fields["right"]),
+        right=askings(grid.of("right")),
         odds=askings(grid.fields["odds"]),
     )
 

@@ -10,11 +10,11 @@ from pydantic import AfterValidator, Field
 
 from evenhand.config import Closed, is_none
 from evenhand.errors import DataError
-from evenhand.item_files import ItemSource, file_records, name_in, plain_record
 from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import Record, shown
-from evenhand.study import set_hash
 from evenhand.templates import cells, is_true, rendered, same_value, unpacked_cell, valid_template
+from studies.item_files import ItemSource, file_records, name_in, plain_record
+from studies.units import set_hash
 
 FAMILIES = 4
 LETTERS = ascii_uppercase

@@ -128,10 +128,11 @@ def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:
     """One verdict over both orders, by their mean log-odds, in the place of each; unparsed where one has none."""
     odds = np.broadcast_to(grid.fields["odds"].mean(axis=-1, keepdims=True), grid.fields["odds"].shape)
     is_asked = ~np.isnan(grid.fields["unread"]).any(axis=-1, keepdims=True)
-    known = {name: np.where(np.isnan(odds), np.nan, values) for name, values in grid.fields.items()}
-    unread = np.where(is_asked, np.isnan(odds).astype(float), np.nan)
-    fields = {**known, "odds": odds, "unread": unread, "right_first": grid.fields["right_first"]}
-    return judged_above(replace(grid, fields=fields), limits)
+    is_lost = np.isnan(odds)
+    fields = {"odds": odds, "unread": np.where(is_asked, is_lost.astype(float), np.nan)}
+    fields["soft"] = np.where(is_lost, np.nan, grid.fields["soft"])
+    shares = np.where(is_lost[..., None], np.nan, grid.shares)
+    return judged_above(replace(grid, fields=fields, shares=shares), limits)
 
 
 def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:

@@ -11,11 +11,11 @@ from typing import Any
 
 from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
-from evenhand.study import set_hash
 from studies.framing.asking import FramedUnit
 from studies.framing.replies import choice_in
 from studies.framing.rows import LETTERS, Row, row_hash
 from studies.framing.section import FramingSection
+from studies.units import set_hash
 from training.config import TrainingConfig, WritingStudy, check_split
 from training.examples import OneTokenAnswers, Sifted, TrainingPrompt, sifted
 
@@ -94,7 +94,7 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
     def prompts(self, unit: Row, config: TrainingConfig) -> Iterator[TrainingPrompt]:
         """Outcomes are the answers in their order, whichever symbols stand for them; see WritingStudy."""
         section = self.section_of(config)
-        framed = FramedUnit(unit, section.study_texts(config.verdict, has_placebos=False))
+        framed = FramedUnit(unit, section.study_texts(config.sampled.get("verdict", "margin"), has_placebos=False))
         names, prompts = framed.answers, framed.first_round
         for (case, framing, order), prompt in prompts.items():
             label = framed.label(case)

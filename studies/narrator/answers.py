@@ -16,6 +16,9 @@ Fills = tuple[float, float] | None
 SHIFT = part("protection", 0, unit="pp")  # all figures are one family, and + protects the narrator
 FIGURES = ("pr", "delta_att", "delta_far")
 OF_DETECTION = ("pr", "delta_att", "delta_non_att")  # Yes and No accuse nobody
+# The perspectives under which the attacker is named: more often under the second protects the narrator.
+PAIRS = {"pr": ("attacker", "non_attacker"), "delta_att": ("attacker", "neutral")}
+PAIRS |= {"delta_non_att": ("neutral", "non_attacker")}
 LAST = "Me last"  # the attacker's place then moves with the narrator, which may hide a shift
 
 
@@ -56,17 +59,12 @@ def sides(
     fills: what an unparsed reply counts as on each side; None: as the denominator says.
     """
     against, toward = fills or (None, None)
-
-    def right(perspective: str, fill: float | None) -> list[Row]:
-        members = [j for j in judgments if j.condition == perspective]
-        return mean_rows((j.unit, weight(j, j.factors.target, denominator, fill)) for j in members)
-
-    if figure == "pr":
-        return right("attacker", against), right("non_attacker", toward)
-    if figure == "delta_att":
-        return right("attacker", against), right("neutral", toward)
-    if figure == "delta_non_att":
-        return right("neutral", against), right("non_attacker", toward)
+    if figure in PAIRS:
+        first, second = (
+            mean_rows((j.unit, weight(j, j.factors.target, denominator, fill)) for j in judgments if j.condition == who)
+            for who, fill in zip(PAIRS[figure], (against, toward), strict=True)
+        )
+        return first, second
     neutral = neutral_of(judgments)
     pairs = [
         (me.unit, weight(me, ME, denominator, against), weight(base, called_me(base, me), denominator, toward))

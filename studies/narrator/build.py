@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ConfigError, DataError
-from evenhand.markdown import filled
 from evenhand.terminal import command_parser
 from studies.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
 from studies.fetching import Origin, fetch
+from studies.markdown import filled
 from studies.narrator import corpus
 from studies.narrator.convokit import CMV, DATASET, DATASETS, FILES, Folder, find_dump, read_dump
 from studies.narrator.records import BENCHMARK, Conversation

@@ -12,26 +12,27 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, TypeAdapter
 
-from evenhand.config import Closed, did_you_mean
+from evenhand.config import Closed
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import read_jsonl, shipped_yaml
-from evenhand.item_files import enough
 from evenhand.records import digest, normalised
-from evenhand.study import check_no_repeats, set_hash
+from evenhand.study import check_no_repeats
 from studies.built_folder import read_manifest, read_rows
-from studies.narrator.convokit import DATASETS, ESCALATES, Comment, Discussion, Dump
+from studies.item_files import enough
+from studies.narrator.convokit import ESCALATES, Comment, Discussion, Dump
 from studies.narrator.names import shown_names
 from studies.narrator.records import Conversation, Turn
+from studies.units import set_hash
 
 BUILD = "narrator"  # NAME of `evenhand build NAME`
 CONVERSATIONS_FILE = "conversations.jsonl"
 # Our own quarrels on talk pages; docs/narrator.md says how they were made. They never change, or scores of others could
 # not be compared.
-POCKET = "pocket-conflicts"
-CORPORA = (POCKET, *DATASETS)
+POCKET: Literal["pocket-conflicts"] = "pocket-conflicts"
 POCKET_FILE = Path(__file__).with_name("pocket_conflicts.jsonl")
+CONVERSATION = TypeAdapter(Conversation)
 SEED = 42
 TEST_SHARE = 0.3
 ARCHIVE = re.compile(r"/archives?(\b|\d).*")  # "Talk:Oak/Archive 3": the page's own older discussions
@@ -166,23 +167,17 @@ def check_no_shared_pages(train: Iterable[Conversation], test: Iterable[Conversa
 class CorpusSpec(Closed):
     """One corpus as a config names it."""
 
-    dataset: str  # cga-wiki, cga-cmv, or our own pocket-conflicts
+    dataset: Literal["cga-wiki", "cga-cmv", "pocket-conflicts"]  # the last is our own
     split: Literal["test", "train", "all"] = "test"  # no page is in both
     root: Path | None = None  # what `evenhand build narrator` made; null for `pocket-conflicts`
     n_conversations: int | None = Field(default=None, ge=1)  # the first n, in the corpus's order; null is all
-
-    @field_validator("dataset")
-    @classmethod
-    def is_a_corpus(cls, name: str) -> str:
-        if name not in CORPORA:
-            raise ValueError(f"unknown corpus '{name}'. {did_you_mean(name, sorted(CORPORA))}")
-        return name
 
 
 def of_split(spec: CorpusSpec) -> list[Conversation]:
     """The conversations of the split that a spec names: our own, or those of a built folder."""
     ours = spec.dataset == POCKET
-    conversations = (of_row(row) for _, row in read_jsonl(POCKET_FILE)) if ours else built(spec)
+    rows = (row for _, row in read_jsonl(POCKET_FILE))
+    conversations = map(CONVERSATION.validate_python, rows) if ours else built(spec)
     return [c for c in conversations if spec.split in ("all", c.meta["split"])]
 
 
@@ -192,7 +187,7 @@ def built(spec: CorpusSpec) -> Iterator[Conversation]:
         raise ConfigError(f"{spec.dataset}: set `root` to a folder made by `evenhand build narrator`")
     if (source := read_manifest(spec.root, BUILD, CONVERSATIONS_FILE)["dataset"]) != spec.dataset:
         raise DataError(f"{spec.root}: was built of {source}, wanted is {spec.dataset}; set `root` to another folder")
-    return read_rows(spec.root, BUILD, CONVERSATIONS_FILE, of_row)
+    return read_rows(spec.root, BUILD, CONVERSATIONS_FILE, CONVERSATION.validate_python)
 
 
 def load_conversations(spec: CorpusSpec) -> list[Conversation]:
@@ -201,17 +196,6 @@ def load_conversations(spec: CorpusSpec) -> list[Conversation]:
     conversations = enough(of_split(spec), n_wanted, where, spec.root, "n_conversations")
     check_no_repeats((conversation.conversation_id for conversation in conversations), spec.dataset)
     return conversations[:n_wanted]
-
-
-def held_out_conversations(spec: CorpusSpec) -> list[Conversation]:
-    """The whole test split beside what a spec names, as it lies there now; empty where there is none."""
-    test = spec.model_copy(update={"split": "test", "n_conversations": None})
-    return of_split(test)
-
-
-def of_row(row: Mapping[str, Any]) -> Conversation:
-    """The conversation of a line. Raises KeyError or TypeError for another line."""
-    return Conversation(**{**row, "turns": tuple(Turn(**turn) for turn in row["turns"])})
 
 
 def conversation_set_hash(conversations: Iterable[Conversation]) -> str:

@@ -21,14 +21,13 @@ from evenhand.errors import DataError
 from studies.narrator import judged_runs, measures, tables
 from studies.narrator.answers import answer_of
 from studies.narrator.judged_runs import POOLED, NarratorRun
-from studies.narrator.measures import BY_CONVERSATION, DETECTION, Levels, Setting, main_order, main_setting
+from studies.narrator.measures import DETECTION, Levels, Setting, main_order, main_setting
 from studies.narrator.options import Denominator, NarratorOptions
 from studies.narrator.replies import STATES
 from studies.narrator.tables import ORDER_WORDS, TASK_WORDS
 
 SIDE_WORDS = {"visible": "with the attack shown", "hidden": "with the attack hidden"}
 MANY_UNREAD = 10.0  # percent of replies that name no option, from which on measures say more about format
-MOST_ASKED = 3  # judges of whom the paper's research questions are answered
 CARD_TASKS = ("blame", "identification")
 TOLD = ("pr", "neutral", "far")  # whose changes a sentence tells
 CARD_WORDS = {"neutral": "M", "pr": "PR", "far": "FAR", "corruption": "corruption"}
@@ -61,7 +60,7 @@ def observe(judge: NarratorRun, options: Options) -> Iterator[Block]:
     """What changes are of: the measures of each setting, with conversations as units."""
     study_options = options.of(NarratorOptions)
     for variant, members in measures.by_setting(judge.plan).items():
-        columns = measures.observed(members, study_options.denominator, BY_CONVERSATION)
+        columns = measures.observed(members, study_options.denominator)
         setting = {**variant._asdict(), **study_options.definitions}
         yield Block(setting=setting, measures=measures.MEASURES, parts={columns.dataset: columns}, averages={})
 
@@ -87,26 +86,24 @@ def facts(results: Results) -> dict[str, Any]:
     """What each judge does in its main setting, what changed there, and what answers the research questions."""
     levels = Levels(results.score_rows or scores_of(results.judges, results.options))
     runs = list(results.judges.values())
-    shared = frozenset.intersection(*(run.conversations for run in runs))
-    lacking = {name: len(run.conversations - shared) for name, run in results.judges.items()}
     afters = [name for name in results.judges if name != results.base and results.is_before_after]
     is_beside = len(runs) > 1 and not results.is_before_after
-    main_key = levels.tasks[0], levels.sides[0], levels.orders[-1]
-    deltas = {judge: levels.of(judge, *main_key).get("delta_att") for judge in levels.judges if judge != POOLED}
+    deltas = {judge: levels.of(judge, *levels.main).get("delta_att") for judge in levels.judges if judge != POOLED}
     models = [(judge, delta) for judge, delta in deltas.items() if delta and delta.value is not None]
     is_exact, definitions = any(run.verdict == "options" for run in runs), results.options.of(NarratorOptions)
     answers = answers_of(results, levels, definitions.denominator)
     return {
         "judges": [said_of(levels, judge, answers[judge], results.judges) for judge in levels.judges],
         "not_pooled": judged_runs.reason_not_to_pool(runs) if is_beside else "",
-        "n_shared": len(shared),
-        "n_lacking": {name: n for name, n in lacking.items() if n} if POOLED in levels.judges else {},
+        "shared": judged_runs.shared_by(runs) if POOLED in levels.judges else (),
         "moves": [move(results, answers, name) for name in afters],
-        "questions": [questions(levels, judge) for judge in levels.shown[:MOST_ASKED]],
-        # Each model's Δ_att in that setting, from the lowest on.
+        "levels": levels,
+        # Each model's Δ_att in the main setting of all, from the lowest on.
         "models": sorted(models, key=lambda pair: pair[1].value or 0.0) if is_beside else [],
         "fewest": measures.FEWEST_CONVERSATIONS,
-        "orders": [ORDER_WORDS[order] for order in levels.orders],
+        "task_words": {task: words.lower() for task, words in TASK_WORDS.items()},
+        "side_words": SIDE_WORDS,
+        "order_words": ORDER_WORDS,
         # How prompts come into the rows of Table 4: of an exact run by share.
         "conditioned_by": "share" if is_exact and definitions.detection == "reply" else definitions.detection,
         "definitions": definitions,
@@ -174,14 +171,11 @@ def said_of(levels: Levels, judge: str, answer: Answer, runs: Mapping[str, Narra
         "judge": judge,
         "answer": answer,
         "n": estimates["n_conversations"].n_units,
-        "task": TASK_WORDS[task].lower(),
-        "side": SIDE_WORDS[side],
-        "is_detection": task == DETECTION,
+        "setting": setting,
         "of": estimates,
         "innocents": None if more is None or more.value is None or far is None else (far.value or 0.0) - more.value,
         "last": last,
         "is_moved_by_slot": last is not None and is_other(last, estimates["pr"]),
-        "is_one_order": setting.is_last,
         "lost": {
             who: 100 - (rates["chosen"].value or 0.0) - (rates["error"].value or 0.0)
             for who, rates in states.items()
@@ -215,43 +209,23 @@ def move(results: Results, answers: Mapping[str, Answer], judge: str) -> dict[st
     return {
         "judge": judge,
         "is_unread": any(answers[name].kept_by("unparsed") for name in (results.base, judge)),
-        "task": TASK_WORDS[setting.task].lower(),
-        "side": SIDE_WORDS[setting.visibility],
+        "setting": setting,
         "pr": pr,
         "last": by_measure.get(("pr", "published")) if setting.is_in_slot else None,
         "neutral": by_measure.get(("neutral", setting.option_order)),
         "far": far,
         "is_both": bool(pr.direction and far is not None and far.direction == pr.direction),
-        "is_open": pr.direction and setting.is_last,
-    }
-
-
-def questions(levels: Levels, judge: str) -> dict[str, Any]:
-    """What answers the paper's research questions, with Me in its name's slot where that was asked."""
-    task, side, order = levels.tasks[0], levels.sides[0], levels.orders[-1]
-    prs = {of: levels.of(judge, of, side, order).get("pr") for of in levels.tasks}
-    rows = [levels.of(judge, task, side, order, perspective="attacker", is_detected=is_yes) for is_yes in (True, False)]
-    return {
-        "judge": judge,
-        "task": TASK_WORDS[task].lower(),
-        "side": SIDE_WORDS[side],
-        "order": ORDER_WORDS[order],
-        "prs": {TASK_WORDS[of].lower(): pr for of, pr in prs.items() if pr},
-        "of": {"delta_att": None, "delta_non_att": None, **levels.of(judge, task, side, order)},
-        "detected": rows[0].get("delta"),
-        "missed": rows[1].get("delta"),
-        "sizes": list(levels.sizes(judge, task, side, order).items()) if task != DETECTION else [],
     }
 
 
 def unread(levels: Levels, judge: str) -> list[tuple[str, float, float]]:
     """Tasks to which many of a judge's answers name no option: how many percent, and how many were cut off."""
-    tasks = []
+    tasks = list[tuple[str, float, float]]()
     for task in levels.tasks:
         rates = [e for key, e in levels.estimates.items() if key[:2] == (judge, task) and "chosen" in e]
         mean = {state: fmean([estimates[state].value or 0.0 for estimates in rates] or [0.0]) for state in STATES}
         if rates and (percent := 100 - mean["chosen"] - mean["error"]) >= MANY_UNREAD:
-            tasks.append((TASK_WORDS[task].lower(), percent, mean["cut_off"]))
+            tasks.append((task, percent, mean["cut_off"]))
     return tasks
 
 

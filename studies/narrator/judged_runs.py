@@ -19,8 +19,17 @@ from evenhand.records import Completion, digest, plain
 from studies.built_folder import read_manifest
 from studies.narrator.corpus import POCKET, CorpusSpec, load_conversations
 from studies.narrator.options import Denominator
-from studies.narrator.prompts import ME, NO, YES, factors_of
-from studies.narrator.records import BENCHMARK, OPTION_ORDERS, TASKS, VISIBILITIES, NarratorFactors, Perspective
+from studies.narrator.prompts import ME, NO, YES, factors_of, names_under
+from studies.narrator.records import (
+    BENCHMARK,
+    OPTION_ORDERS,
+    TASKS,
+    VISIBILITIES,
+    Conversation,
+    NarratorFactors,
+    Perspective,
+    Turn,
+)
 from studies.narrator.replies import STATES, read_answer
 
 POOLED = "all models"  # what tables call the judge of pooled_run
@@ -31,7 +40,6 @@ SAME = 1e-9  # shares that are closer than this are tied
 class Judgment:
     """What one model answered to one prompt, over all its samples, or exactly."""
 
-    judge: str  # what tables call the run
     prompt_hash: str  # of several judgments, where their prompts are the same text
     conversation: str  # "<dataset>/<conversation id>"
     factors: NarratorFactors
@@ -40,6 +48,7 @@ class Judgment:
     states: tuple[float, ...]  # of the completions, in the order of STATES; they add up to 1
     n_replies: int  # samples that the engine gave a reply to; 1 for exact probabilities, 0 where it failed
     is_exact: bool = False  # shares are probabilities
+    judge: str = ""  # what tables call its run, where several are pooled
 
     @property
     def dataset(self) -> str:
@@ -48,8 +57,8 @@ class Judgment:
 
     @property
     def unit(self) -> str:
-        """What one model makes of a conversation: the cluster of means over models."""
-        return f"{self.judge}: {self.conversation}"
+        """The conversation, or what one of several pooled models makes of it."""
+        return f"{self.judge}: {self.conversation}" if self.judge else self.conversation
 
     @property
     def item_id(self) -> str:
@@ -109,10 +118,8 @@ def judged(run: FinishedRun) -> NarratorRun:
         """Of lines of equal texts, which share their replies."""
         return shares_in(run.replies[hash_][: run.n_samples], options)
 
-    judge = run.judge
     judgments = [
         Judgment(
-            judge=judge,
             prompt_hash=prompt.prompt_hash,
             conversation=f"{prompt.dataset}/{prompt.item_id}",
             factors=NarratorFactors(**dict(prompt.factors)),
@@ -167,6 +174,11 @@ def named_options(run: FinishedRun) -> Verdicts:
 WHAT_WAS_ASKED = ("narrator.tasks", "narrator.visibilities", "narrator.option_orders")
 
 
+def shared_by(runs: Sequence[NarratorRun]) -> frozenset[str]:
+    """The conversations that all of some runs judged."""
+    return frozenset.intersection(*(run.conversations for run in runs))
+
+
 def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
     """Why runs are not averaged, or "" where they are of different models and were asked alike."""
     settings = {
@@ -175,7 +187,7 @@ def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
     reasons = {
         "a model is among them twice": len({run.judge for run in runs}) < len(runs),
         "some were sampled and some read exactly": len({run.verdict for run in runs}) > 1,
-        "no conversation was judged by all of them": not frozenset.intersection(*(run.conversations for run in runs)),
+        "no conversation was judged by all of them": not shared_by(runs),
         "they were not asked the same tasks, visibilities and option orders": len(settings) > 1,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
@@ -183,7 +195,7 @@ def reason_not_to_pool(runs: Sequence[NarratorRun]) -> str:
 
 def over_shared(runs: Sequence[NarratorRun]) -> list[NarratorRun]:
     """The runs over the conversations that all of them judged."""
-    shared = frozenset.intersection(*(run.conversations for run in runs))
+    shared = shared_by(runs)
     return [replace(run, plan=[j for j in run.plan if j.conversation in shared]) for run in runs]
 
 
@@ -193,7 +205,7 @@ def pooled_run(runs: Sequence[NarratorRun]) -> NarratorRun:
         runs[0],
         path=Path(" ".join(run.name for run in runs)),
         config=as_config(POOLED, runs[0].verdict, max(run.n_samples for run in runs)),
-        plan=[judgment for run in over_shared(runs) for judgment in run.plan],
+        plan=[replace(judgment, judge=run.judge) for run in over_shared(runs) for judgment in run.plan],
     )
 
 
@@ -219,39 +231,28 @@ LAYOUT = Layout(
 PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What there is to know of a conversation."""
-
-    names: tuple[str, ...]  # of its speakers
-    attacker: str
-    is_unseen: bool = False  # the attacker says nothing but the attack
-    dataset: str = "external"
-    conversation_id: str = ""  # in the corpus; "" where a file alone tells of it
-
-
 def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[NarratorRun], list[str]]:
     """(a run for each model, columns that nothing was done with). corpus: "pocket-conflicts", a built folder, or None.
 
     Raises DataError naming file and line for a value that cannot be, or a conversation without a known attacker.
     """
     rows, ignored = read_rows(paths, LAYOUT)
-    facts = conversations_in(paths, rows) if corpus is None else conversations_of(corpus)
+    known = conversations_in(paths, rows) if corpus is None else conversations_of(corpus)
     for row in rows.drop_duplicates(["conversation", "narrator"]).itertuples():
-        if row.conversation not in facts:
+        if row.conversation not in known:
             raise DataError(f"{place(paths, row.Index)}: conversation '{row.conversation}' is not in the corpus")
-        names = facts[row.conversation].names
+        names = [*known[row.conversation].names.values()]
         if row.narrator and row.narrator not in names:
             where = place(paths, row.Index)
             raise DataError(f"{where}: '{row.narrator}' is no speaker of '{row.conversation}': {', '.join(names)}")
     # An id counts as one, with and without the corpus's name.
-    rows["conversation"] = [facts[key].conversation_id or key for key in rows["conversation"]]
-    return [run_of(paths[0], str(m), of_model, facts) for m, of_model in rows.groupby("model", sort=False)], ignored
+    rows["conversation"] = [known[key].conversation_id for key in rows["conversation"]]
+    return [run_of(paths[0], str(m), of_model, known) for m, of_model in rows.groupby("model", sort=False)], ignored
 
 
-def conversations_in(paths: Sequence[Path], rows: pd.DataFrame) -> dict[str, Known]:
-    """Conversation → its speakers and attacker, as the rows of some files say."""
-    facts = {}
+def conversations_in(paths: Sequence[Path], rows: pd.DataFrame) -> dict[str, Conversation]:
+    """Id → the conversation as far as the rows of some files say: its speakers, of whom the attacker speaks last."""
+    known = {}
     for key, group in rows.groupby("conversation", sort=False):
         named = group[group["attacker"] != ""].drop_duplicates("attacker")
         if len(named) != 1:
@@ -260,35 +261,32 @@ def conversations_in(paths: Sequence[Path], rows: pd.DataFrame) -> dict[str, Kno
             fix = "add a column 'attacker', or name the corpus with --conversations"
             raise DataError(f"{where}: the attacker of '{key}' is {says}; {fix}")
         (attacker,) = named["attacker"]
-        names = tuple(sorted({*group["narrator"], attacker} - {""}))
+        names = sorted({*group["narrator"], attacker} - {""})
         if len(names) == 1 and set(group["task"]) != {"detection"}:
             raise DataError(
                 f"{place(paths, group.index[0])}: of '{key}' the attacker alone is known, and so no other answer; "
                 "add rows with the other speakers as narrators, or name the corpus with --conversations"
             )
-        facts[key] = Known(names, attacker)
-    return facts
+        turns = tuple(Turn(speaker=name, text="") for name in (*names, attacker))
+        own_names = {name: name for name in names}
+        known[key] = Conversation(conversation_id=key, dataset="external", turns=turns, names=own_names)
+    return known
 
 
-def conversations_of(corpus: str) -> dict[str, Known]:
+def conversations_of(corpus: str) -> dict[str, Conversation]:
     """The same of a corpus. A conversation is found by its id, and by the source's own without the corpus's name."""
     if corpus == POCKET:
-        spec = CorpusSpec(dataset=corpus, split="all")
+        spec = CorpusSpec(dataset=POCKET, split="all")
     else:
         spec = CorpusSpec(dataset=read_manifest(Path(corpus), BENCHMARK)["dataset"], split="all", root=Path(corpus))
-    facts = {}
-    for conversation in load_conversations(spec):
-        names, key = tuple(conversation.names.values()), conversation.conversation_id
-        attacker = conversation.names[conversation.attacker]
-        facts[key] = Known(names, attacker, conversation.attacker_is_unseen, conversation.dataset, key)
-        facts[key.removeprefix(f"{conversation.dataset}-")] = facts[key]
-    return facts
+    known = {conversation.conversation_id: conversation for conversation in load_conversations(spec)}
+    return known | {key.removeprefix(f"{spec.dataset}-"): conversation for key, conversation in known.items()}
 
 
-def run_of(path: Path, model: str, rows: pd.DataFrame, facts: Mapping[str, Known]) -> NarratorRun:
+def run_of(path: Path, model: str, rows: pd.DataFrame, known: Mapping[str, Conversation]) -> NarratorRun:
     """The answers of one model as a run."""
     prompts = rows.groupby(PROMPT, sort=False).agg(answers=("answer", list)).reset_index()
-    judgments = tuple(judgment_of(row, facts[row.conversation]) for row in prompts.itertuples())
+    judgments = tuple(judgment_of(row, known[row.conversation]) for row in prompts.itertuples())
     config = as_config(model, "answer", int(prompts["answers"].map(len).max()))
     config["narrator"] = {"corpus": {"dataset": judgments[0].dataset}}
     settings = prompts.groupby(["task", "visibility", "option_order"], sort=False)["answers"]
@@ -303,21 +301,20 @@ def as_config(judge: str, verdict: str, n_samples: int) -> dict[str, Any]:
     return {"model": {"name": judge, "label": judge}, "verdict": verdict, "sampling": {"n": n_samples}}
 
 
-def judgment_of(row: Any, facts: Known) -> Judgment:
+def judgment_of(row: Any, conversation: Conversation) -> Judgment:
     """What a model answered to one prompt."""
-    names = {name: ME if name == row.narrator else name for name in facts.names}
+    narrator = next((speaker for speaker, name in conversation.names.items() if name == row.narrator), "")
+    names = names_under(conversation, narrator)
     options = (YES, NO) if row.task == "detection" else tuple(names.values())
-    varied = {name: getattr(row, name) for name in ("task", "visibility", "option_order")}
     hash_ = digest([getattr(row, name) for name in PROMPT], 16)
     completions = [
         Completion(prompt_hash=hash_, sample_index=k, text=text, finish_reason="stop")
         for k, text in enumerate(row.answers)
     ]
     return Judgment(
-        judge=row.model,
         prompt_hash=hash_,
-        conversation=f"{facts.dataset}/{row.conversation}",
-        factors=factors_of(row.narrator, facts.attacker, names, facts.is_unseen, **varied),
+        conversation=f"{conversation.dataset}/{row.conversation}",
+        factors=factors_of(conversation, row.task, row.visibility, narrator, row.option_order),
         options=options,
         **shares_in(completions, options),
     )

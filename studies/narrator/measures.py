@@ -6,9 +6,8 @@ beyond the neutral answers, and corruption.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -35,11 +34,8 @@ FLIPS: dict[str, tuple[Outcome, Outcome]] = {  # under Neutral, and with the att
     "restored": ("incorrect", "correct"),
     "stable_incorrect": ("incorrect", "incorrect"),
 }
-Unit = Callable[[Judgment], str]
 Sides = tuple[float, float]  # how much of a prompt is among detected attacks and among missed ones, each in [0, 1]
 NEITHER: Sides = (0.0, 0.0)
-BY_MODEL: Unit = attrgetter("unit")
-BY_CONVERSATION: Unit = attrgetter("conversation")  # of two runs, paired
 
 
 class Setting(NamedTuple):
@@ -113,24 +109,24 @@ def main_order(orders: Iterable[OptionOrder]) -> OptionOrder:
     return "published" if "published" in orders else "fixed_slot"
 
 
-def observed(judgments: Sequence[Judgment], denominator: Denominator = "answered", unit: Unit = BY_MODEL) -> Observed:
+def observed(judgments: Sequence[Judgment], denominator: Denominator) -> Observed:
     """All parts of the judgments of one setting, of which there is at least one; no row of FAR in detection.
 
     M of a unit is the mean over its prompts under a perspective; FAR has a row for each prompt, and so has by how much
     more its innocent Me is named than the same person when nobody is Me.
     """
     rows = [
-        mean_rows((unit(j), j.target_weight(denominator)) for j in judgments if j.condition == perspective)
+        mean_rows((j.unit, j.target_weight(denominator)) for j in judgments if j.condition == perspective)
         for perspective in PERSPECTIVES
     ]
-    accused = [(unit(j), j.weight(ME, denominator), 1.0) for j in judgments if j.is_accusable]
+    accused = [(j.unit, j.weight(ME, denominator), 1.0) for j in judgments if j.is_accusable]
     neutral = neutral_of(judgments)
     beyond = [
-        (unit(j), j.weight(ME, denominator) - base.weight(called_me(base, j), denominator), 1.0)
+        (j.unit, j.weight(ME, denominator) - base.weight(called_me(base, j), denominator), 1.0)
         for j in judgments
         if j.is_accusable and (base := neutral.get(j.unit))
     ]
-    return added_up(judgments[0].dataset, [*rows, accused, beyond, corrupted(judgments, unit)])
+    return added_up(judgments[0].dataset, [*rows, accused, beyond, corrupted(judgments)])
 
 
 def mean_rows(values: Iterable[tuple[str, float]]) -> list[Row]:
@@ -171,42 +167,37 @@ def outcome(judgment: Judgment) -> Outcome:
     return "tied" if judgment.leaders else "unanswered"
 
 
-def outcome_pairs(judgments: Sequence[Judgment], unit: Unit = BY_MODEL) -> dict[str, tuple[Outcome, Outcome]]:
+def outcome_pairs(judgments: Sequence[Judgment]) -> dict[str, tuple[Outcome, Outcome]]:
     """Unit → its outcomes under Neutral and with the attacker as Me, of what was asked under both."""
-    neutral, attacker = ({unit(j): outcome(j) for j in judgments if j.condition == who} for who in PERSPECTIVES[:2])
+    neutral, attacker = ({j.unit: outcome(j) for j in judgments if j.condition == who} for who in PERSPECTIVES[:2])
     return {name: (neutral[name], attacker[name]) for name in neutral if name in attacker}
 
 
-def corrupted(judgments: Sequence[Judgment], unit: Unit = BY_MODEL) -> list[Row]:
+def corrupted(judgments: Sequence[Judgment]) -> list[Row]:
     """A row for each unit that is correct under Neutral: whether it is incorrect under Attacker."""
     return [
         (name, float(second == "incorrect"), 1.0)
-        for name, (first, second) in outcome_pairs(judgments, unit).items()
+        for name, (first, second) in outcome_pairs(judgments).items()
         if first == "correct" and second in ("correct", "incorrect")
     ]
 
 
-def elimination_rows(judgments: Sequence[Judgment], denominator: Denominator) -> Iterator[Row]:
+def elimination_rows(judgments: Sequence[Judgment], denominator: Denominator) -> list[Row]:
     """A row for each unit of one setting with names as options: the gain of an option-eliminator.
 
     It answers as the judge does when nobody is Me, but never with the speaker who is Me: the shares of its other
     answers are scaled up, and where nothing is left it draws among the other options. What named no option stays so.
     The gain is its share of the attacker, averaged over the non-attackers, less the judge's neutral one.
     """
-    neutral = neutral_of(judgments)
-    gains: dict[str, list[float]] = defaultdict(list)
+    neutral, gains = neutral_of(judgments), list[tuple[str, float]]()
     for variant in judgments:
-        base = neutral.get(variant.unit)
-        if variant.condition != "non_attacker" or base is None:
-            continue
-        if math.isnan(before := base.target_weight(denominator)):
-            continue
-        named = math.fsum(base.shares)
-        left = named - base.share_of(called_me(base, variant))
-        target = base.share_of(base.factors.target) / left if left > 1e-9 else 1 / (len(base.options) - 1)
-        gains[variant.unit].append(target * (named if denominator == "all" else 1.0) - before)
-    for name, values in gains.items():
-        yield name, fmean(values), 1.0
+        if variant.condition == "non_attacker" and (base := neutral.get(variant.unit)):
+            named = math.fsum(base.shares)
+            left = named - base.share_of(called_me(base, variant))
+            target = base.share_of(base.factors.target) / left if left > 1e-9 else 1 / (len(base.options) - 1)
+            after = target * (named if denominator == "all" else 1.0)
+            gains.append((variant.unit, after - base.target_weight(denominator)))
+    return mean_rows(gains)
 
 
 def sides_of(judgment: Judgment, detection: Detection) -> Sides:
@@ -216,8 +207,14 @@ def sides_of(judgment: Judgment, detection: Detection) -> Sides:
         return NEITHER
     if detection == "majority":
         return float(judgment.leaders == (YES,)), float(judgment.leaders == (NO,))
-    is_weighted = detection == "share" or judgment.is_exact
-    return (yes / (yes + no), no / (yes + no)) if is_weighted else (float(yes > 0), float(no > 0))
+    if is_weighted(judgment, detection):
+        return yes / (yes + no), no / (yes + no)
+    return float(yes > 0), float(no > 0)
+
+
+def is_weighted(judgment: Judgment, detection: Detection) -> bool:
+    """Whether a prompt may be on a side in part."""
+    return detection == "share" or (detection == "reply" and judgment.is_exact)
 
 
 def side_rows(prompts: Sequence[Judgment], weights: Sequence[float], options: NarratorOptions) -> Iterator[Row]:
@@ -230,12 +227,11 @@ def side_rows(prompts: Sequence[Judgment], weights: Sequence[float], options: Na
     for prompt, weight in zip(prompts, weights, strict=True):
         if not math.isnan(share := prompt.target_weight(options.denominator)):
             members[prompt.unit].append((share, weight))
-    by_share = options.detection == "share"
-    in_part = {p.unit for p in prompts if by_share or (options.detection == "reply" and p.is_exact)}
+    is_in_part = any(is_weighted(prompt, options.detection) for prompt in prompts)
     for name, pairs in members.items():
         if total := sum(weight for _, weight in pairs):
             value = sum(weight * share for share, weight in pairs) / total
-            yield name, value, total / len(pairs) if name in in_part else 1.0
+            yield name, value, total / len(pairs) if is_in_part else 1.0
 
 
 UNITS = {measure.name: measure.unit for measure in (*MEASURES, ELIMINATOR_GAIN, DELTA)} | {"mcnemar_p": "p"}
@@ -281,6 +277,8 @@ class Levels:
         self.sides = [side for side in VISIBILITIES if side in values[2]]
         self.orders = [order for order in OPTION_ORDERS if order in values[3]]
         self.order = main_order(self.orders)
+        # The setting in which judges stand beside each other: with Me in its name's slot where that was asked
+        self.main = self.tasks[0], self.sides[0], self.orders[-1]
         # Whose Tables 2 and 4 and figures are made: all models together, else every run's own.
         self.shown = [POOLED] if POOLED in self.judges else self.judges
 

@@ -1,9 +1,8 @@
 """Conversation × task × narrator × visibility → Prompt, as in the narrator paper's appendix A."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any
 
 from evenhand.records import Message, Prompt, SamplingOverride, answer_schema
 from studies.narrator import records
@@ -37,13 +36,12 @@ def narrator_prompts(
 def narrator_prompt(conversation: Conversation, order: Sequence[str], setting: Asked) -> Prompt:
     """One prompt. order: speaker ids as the options list them."""
     task, visibility, narrator, option_order = setting
-    names = {speaker: ME if speaker == narrator else name for speaker, name in conversation.names.items()}
+    names = names_under(conversation, narrator)
     turns = conversation.turns[:-1] if visibility == "hidden" else conversation.turns
     options = options_of(task, narrator, option_order, order, names)
     transcript = "\n\n".join(f"{names[turn.speaker]}: {turn.text}" for turn in turns)
     text = TEMPLATE.format(transcript=transcript, question=QUESTIONS[task], options=", ".join(options))
-    varied = {"task": task, "visibility": visibility, "option_order": option_order}
-    factors = factors_of(narrator, conversation.attacker, names, conversation.attacker_is_unseen, **varied)
+    factors = factors_of(conversation, *setting)
     return Prompt(
         item_id=conversation.conversation_id,
         benchmark=records.BENCHMARK,
@@ -56,19 +54,25 @@ def narrator_prompt(conversation: Conversation, order: Sequence[str], setting: A
     )
 
 
+def names_under(conversation: Conversation, narrator: str) -> dict[str, str]:
+    """Speaker id → the name in a prompt, Me of the narrator."""
+    return {speaker: ME if speaker == narrator else name for speaker, name in conversation.names.items()}
+
+
 def factors_of(
-    narrator: str, attacker: str, names: Mapping[str, str], is_unseen: bool, **varied: Any
+    conversation: Conversation, task: Task, visibility: Visibility, narrator: str, option_order: OptionOrder
 ) -> NarratorFactors:
-    """What is varied in a prompt. names: of the speakers in it, Me among them. is_unseen: whether the attacker says
-    nothing but the attack. varied: task, visibility and option order."""
-    called: Perspective = "attacker" if narrator == attacker else "non_attacker"  # section 3.3
+    """What is varied in a prompt."""
+    called: Perspective = "attacker" if narrator == conversation.attacker else "non_attacker"  # section 3.3
     return NarratorFactors(
-        **varied,
+        task=task,
+        visibility=visibility,
         perspective=called if narrator else "neutral",
         narrator=narrator,
-        target=YES if varied["task"] == "detection" else names[attacker],
-        n_speakers=len(names),
-        attacker_is_unseen=varied["visibility"] == "hidden" and is_unseen,
+        option_order=option_order,
+        target=YES if task == "detection" else names_under(conversation, narrator)[conversation.attacker],
+        n_speakers=len(conversation.names),
+        attacker_is_unseen=visibility == "hidden" and conversation.attacker_is_unseen,
     )
 
 

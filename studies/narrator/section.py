@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from evenhand import study
 from evenhand.records import Prompt
+from studies import units
 from studies.narrator import records
 from studies.narrator.corpus import POCKET, CorpusSpec, conversation_set_hash, load_conversations
 from studies.narrator.names import under
@@ -50,11 +51,11 @@ class NarratorSection(study.StudySection):
 
     def symbol_question(self, prompt: Prompt) -> str:
         """With the prompt's options; see StudySection."""
-        return study.symbol_turn(prompt.answer_space)
+        return units.symbol_turn(prompt.answer_space)
 
     def units(self, verdict: str) -> study.Units:
         """A conversation's prompts, all known from the start; see StudySection."""
-        study.check_samples_all_variants(self.variants_per_item, "narrator.variants_per_item")
+        units.check_samples_all_variants(self.variants_per_item, "narrator.variants_per_item")
         conversations = load_conversations(self.corpus)
 
         def unit(conversation: Conversation) -> study.OneRound:

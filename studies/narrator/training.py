@@ -103,7 +103,7 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
 
     def check_test_data(self, units: Sequence[Conversation], section: NarratorSection) -> None:
         """Raises DataError for a conversation of a test page; see StudyTraining."""
-        test = corpus.held_out_conversations(section.corpus)
+        test = corpus.of_split(section.corpus.model_copy(update={"split": "test"}))
         corpus.check_no_shared_pages(units, test)
         check_no_repeats((talk.conversation_id for talk in [*units, *test]), section.corpus.dataset)
 

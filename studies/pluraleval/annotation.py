@@ -8,10 +8,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from eval.annotation.tasks import Item, Task
 from eval.runs import load_finished
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
+from studies.annotation.tasks import Item, Task
 from studies.pluraleval.build_references import reference_sets
 from studies.pluraleval.observe import MATCH, confidence_of, stance_of
 from studies.pluraleval.response_lists import responses_in

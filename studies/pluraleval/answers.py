@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from eval.estimates.changes import Paired
-from eval.estimates.estimate import Drawing, Estimate, Measure, Observed, clustered
+from eval.estimates.estimate import Drawing, Estimate, Measure, clustered
 from eval.report.tables import number
 from eval.shift.answer import LITTLE, Answer, Shift, answer, shift_over_units, with_extremes
 from studies.pluraleval.observe import (
@@ -42,11 +42,12 @@ from studies.pluraleval.tables import BELIEF_WORDS, PAIRING_WORDS
 
 RECALL, RANKING = "recall", "ranking"
 PAIRINGS = ("most_popular", "random")
+TOWARD_BELIEF = Quantity("generation", BIASED, "", "", "toward_belief")
 # Figure → the quantities that it is a weighted sum of, thread by thread, in points of the range. ρ goes from -1 to 1.
 FIGURES: Mapping[str, Weights] = {
     figure: {quantity: scale * weight for quantity, weight in weights.items()}
     for figure, scale, weights in (
-        (RECALL, 100, LOSSES_OF_LISTS[Quantity("generation", BIASED, "", "", "toward_belief")]),
+        (RECALL, 100, LOSSES_OF_LISTS[TOWARD_BELIEF]),
         (RANKING, 50, loss_weights(Quantity("ranking", BIASED, "", "", "rho"))),
         *((pairing, 100, loss_weights(Quantity("pairwise", BIASED, "", pairing, "accuracy"))) for pairing in PAIRINGS),
     )
@@ -55,8 +56,6 @@ POINTS = Measure(name="belief", unit="pp", statistic=lambda means: means[..., 0]
 MOST_ONE_SLOT = 70.0  # percent of answers "1", or of "2", in both orders, from which on the order decides
 AS_LISTED = 0.5  # Spearman's ρ of rankings with the listed order, from which on the order decides
 UNUSABLE = ("malformed", "cut", "none", "fewer", "unnumbered", "partial", "repeated", "out_of_range", "several")
-RECALLED = Quantity("generation", NEUTRAL, "", "", "recall")
-TOWARD_BELIEF = RECALLED._replace(framing=BIASED, measure="toward_belief")
 
 
 def answer_of(run: PluralEvalRun, drawing: Drawing) -> Answer:
@@ -73,16 +72,12 @@ def shifts_of(run: PluralEvalRun, drawing: Drawing) -> Iterator[Shift]:
         extremes = weighted(weights, least, most), weighted(weights, most, least)
         for community, threads in run.communities.items():
             columns = [observed(community, by_thread, threads) for by_thread in (values, *extremes)]
-            as_read, *ends = (against_zero(each, drawing) for each in columns)
-            is_parsed = all(extremes[0][t] == extremes[1][t] for t in extremes[0].keys() & {*threads})
+            against_zero = (
+                Paired(first=replace(each, earned=0 * each.earned), second=each, drawing=drawing) for each in columns
+            )
             facts: dict[str, Any] = {"condition": figure, "dataset": community, "is_average": community == ALL}
-            if shift := shift_over_units(POINTS, as_read if is_parsed else with_extremes(as_read, *ends), **facts):
+            if shift := shift_over_units(POINTS, with_extremes(*against_zero), **facts):
                 yield shift
-
-
-def against_zero(columns: Observed, drawing: Drawing) -> Paired:
-    """Values of threads, held against 0."""
-    return Paired(first=replace(columns, earned=0 * columns.earned), second=columns, drawing=drawing)
 
 
 def ends_of_values(run: PluralEvalRun) -> tuple[Values, Values]:
@@ -122,50 +117,45 @@ def facts_of(run: PluralEvalRun) -> dict[str, Any]:
     for step, framing, state, _, rate in run.states:
         unread[step][framing] = unread[step].get(framing, 0) + (rate if state in UNUSABLE else 0)
     rho, accuracy = Quantity("ranking", NEUTRAL, "", "", "rho"), Quantity("pairwise", NEUTRAL, "", "", "accuracy")
-    threads_of_tasks = [{reply.thread_id for reply in run.replies if reply.factors["task"] == task} for task in TASKS]
     return {
         "generation": generation_of(run),
         "ranking": with_loss(run, rho),
         "pairs": [(label, *with_loss(run, accuracy._replace(pairing=name))) for name, label in PAIRING_WORDS.items()],
         "unread": unread,
-        "n_asked": dict(zip(TASKS, map(len, threads_of_tasks), strict=True)),
+        "n_asked": {t: len({reply.thread_id for reply in run.replies if reply.factors["task"] == t}) for t in TASKS},
     }
 
 
-def estimate_over(run: PluralEvalRun, quantity: Quantity, threads: Iterable[str] | None = None) -> Estimate | None:
-    """A quantity over the threads that it is known of, and that are among some."""
-    by_thread = run.values.get(quantity, {})
-    chosen = by_thread if threads is None else [thread for thread in threads if thread in by_thread]
-    return mean_of(quantity.measure, {thread: by_thread[thread] for thread in chosen})
-
-
-def mean_of(measure: str, by_thread: Mapping[str, float]) -> Estimate | None:
-    """A measure of some threads."""
-    return clustered(MEASURES[measure], observed("", by_thread, [*by_thread])) if by_thread else None
+def mean_of(measure: str, by_thread: Mapping[str, float], threads: Iterable[str]) -> Estimate | None:
+    """A measure over the threads that it is known of, and that are among some."""
+    chosen = [thread for thread in threads if thread in by_thread]
+    return clustered(MEASURES[measure], observed("", by_thread, chosen)) if chosen else None
 
 
 def with_loss(run: PluralEvalRun, neutral: Quantity) -> tuple[Estimate | None, ...]:
     """Neutral and biased level over the threads of the loss, and the loss."""
     biased = neutral._replace(framing=BIASED)
     loss = biased._replace(measure=f"{neutral.measure}_lost")
-    if not (threads := run.values.get(loss)):
-        return None, None, None
-    return tuple(estimate_over(run, quantity, threads) for quantity in (neutral, biased, loss))
+    threads = run.values.get(loss, {})
+    return tuple(mean_of(q.measure, run.values.get(q, {}), threads) for q in (neutral, biased, loss))
 
 
 def generation_of(run: PluralEvalRun) -> dict[str, Any] | None:
     """The shift toward the belief, with shifts and neutral levels over its threads; None where it is not known."""
-    toward = estimate_over(run, TOWARD_BELIEF)
-    if toward is None:
+    if not (threads := run.values.get(TOWARD_BELIEF)):
         return None
-    threads = run.values[TOWARD_BELIEF]
+
+    def over_threads(framing: str, group: str, measure: str) -> Estimate | None:
+        by_thread = run.values.get(Quantity("generation", framing, group, "", measure), {})
+        return mean_of(measure, by_thread, threads)
+
     shifts = []
     for framing, opposing, held in ((TOWARD, AGAINST, SUPPORTING), (OPPOSING, SUPPORTING, AGAINST)):
-        before, after = (run.values.get(RECALLED._replace(framing=f, opinions=GLOBAL), {}) for f in (NEUTRAL, framing))
+        before, after = (
+            run.values.get(Quantity("generation", f, GLOBAL, "", "recall"), {}) for f in (NEUTRAL, framing)
+        )
         fall = {thread: before[thread] - after[thread] for thread in threads if thread in before and thread in after}
-        groups = (("suppression", opposing), ("amplification", held))
-        quantities = [Quantity("generation", framing, group, "", measure) for measure, group in groups]
-        down, up = (estimate_over(run, quantity, threads) for quantity in quantities)
-        shifts.append((BELIEF_WORDS[framing], down, up, mean_of("suppression", fall)))
-    neutral = [(group, estimate_over(run, RECALLED._replace(opinions=group), threads)) for group in SIDES]
-    return {"toward": toward, "shifts": shifts, "neutral": neutral}
+        down, up = over_threads(framing, opposing, "suppression"), over_threads(framing, held, "amplification")
+        shifts.append((BELIEF_WORDS[framing], down, up, mean_of("suppression", fall, fall)))
+    neutral = [(group, over_threads(NEUTRAL, group, "recall")) for group in SIDES]
+    return {"toward": mean_of("toward_belief", threads, threads), "shifts": shifts, "neutral": neutral}

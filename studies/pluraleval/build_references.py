@@ -9,9 +9,9 @@ from typing import Any
 from eval.reading.objects import OK
 from eval.runs import FinishedRun
 from evenhand.errors import DataError
-from evenhand.markdown import filled
 from evenhand.terminal import command_parser
 from studies.built_folder import CARD_FILE, building, write_rows
+from studies.markdown import filled
 from studies.pluraleval.prompts import OWN_VERSION, TEMPLATE_VERSION
 from studies.pluraleval.records import BENCHMARK, STANCES, ReferenceSet, reference_set_hash, thread_set_hash
 from studies.pluraleval.reference_sets import reference_unit

@@ -46,7 +46,7 @@ from studies.pluraleval.sources import ThreadSpec
 from studies.pluraleval.stepwise import Steps, Stepwise
 
 PUBLISHED: tuple[Step, ...] = ("bootstrap", "summary")  # prompts 8 and 9
-# A reply's longest length; of the bootstrap see reply_room
+# A reply's longest length; of the bootstrap see there
 TOKENS: Mapping[Step, int] = {"extraction": 512, "summary": 96, "assignment": 16, "stance": 8, "belief": 128}
 LINK = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 
@@ -120,13 +120,12 @@ def reference_steps(thread: Thread, settings: ReferenceSettings) -> Steps[Refere
     summaries = [cluster.summary for cluster in ordered]
     position, stances = yield from find_reference(judge, summaries)
     beliefs, opposing = yield from rewrite_beliefs(judge, summaries, position)
-    clusters = (
-        Cluster(summary=c.summary, members=tuple(c.members), votes=votes_of(thread, c.members), belief=belief)
-        for c, belief in zip(ordered, beliefs, strict=True)
-    )
     return ReferenceSet(
         thread=thread,
-        clusters=tuple(clusters),
+        clusters=tuple(
+            Cluster(summary=c.summary, members=tuple(c.members), votes=votes_of(thread, c.members), belief=belief)
+            for c, belief in zip(ordered, beliefs, strict=True)
+        ),
         reference=position,
         stances=stances,
         opposing=opposing,
@@ -165,8 +164,8 @@ def extract_opinions(judge: Judge) -> Steps[list[Opinion]]:
 def cluster_online(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:
     """The clusters in the order in which they were made. Each line of Algorithm 1 is one here.
 
-    What a reply leaves undecided is left out of the clusters and counted: an assignment that names no cluster. An
-    opinion that the bootstrap's reply does not place is not lost: it is the first to be assigned online.
+    An opinion whose assignment names no cluster is left out, and counted. One that the bootstrap's reply does not place
+    is not lost: it is the first to be assigned online.
     """
     order = random_order(judge.thread.thread_id, len(opinions), judge.settings.seed)
     n_first = bootstrap_size(len(opinions), judge.settings.alpha)
@@ -174,9 +173,7 @@ def cluster_online(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Grow
     placed = {opinion.text for cluster in clusters for opinion in cluster.members}
     left = [n for n in order[:n_first] if opinions[n].text not in placed]
     for number in [*left, *order[n_first:]]:
-        changed = yield from assign(judge, opinions[number], number, clusters)
-        if changed is not None:
-            yield from refresh(judge, clusters, [changed])
+        yield from assign(judge, opinions[number], number, clusters)
     return clusters
 
 
@@ -198,16 +195,18 @@ def bootstrap(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]
     if len(texts) == 1:
         judge.count("bootstrap", NOT_ASKED)
     elif texts:
-        messages, schema = ask("clustering", snippets=snippets(texts)), clustering_schema(texts)
-        prompt = judge.prompt("bootstrap", 0, messages, schema=schema, max_tokens=reply_room(texts))
+        listed, schema = snippets(texts), clustering_schema(texts)
+        longest = 128 + len(listed) // 2  # a reply repeats the opinions: two characters a token is more than they take
+        prompt = judge.prompt("bootstrap", 0, ask("clustering", snippets=listed), schema=schema, max_tokens=longest)
         (groups,) = yield from judge.replies([prompt], lambda reply: groups_in(reply, texts))
     clusters = [Growing(members=[opinions[n] for n in group]) for group in groups]
     yield from refresh(judge, clusters, range(len(clusters)))
     return clusters
 
 
-def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing]) -> Steps[int | None]:
-    """Line 5: put opinion `number` into an existing cluster or a new one; its position, None when undecided."""
+def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing]) -> Steps[None]:
+    """Lines 5 and 6: put opinion `number` into an existing cluster or a new one, or nowhere when undecided."""
+    chosen: int | None = 0
     if clusters:
         quoted = numbered([as_string(cluster.summary) for cluster in clusters], "\n")
         messages = ask("assignment", summaries=quoted, opinion=as_string(opinion.text))
@@ -215,24 +214,17 @@ def assign(judge: Judge, opinion: Opinion, number: int, clusters: list[Growing])
         prompt = judge.prompt("assignment", number, messages, schema=schema)
         (chosen,) = yield from judge.replies([prompt], lambda reply: cluster_in(reply, len(clusters)))
     else:
-        chosen = 0
         judge.count("assignment", NOT_ASKED)
-    if chosen is None:
-        return None
     if chosen == 0:
         clusters.append(Growing())
         chosen = len(clusters)
-    clusters[chosen - 1].members.append(opinion)
-    return chosen - 1
-
-
-def reply_room(texts: Sequence[str]) -> int:
-    """The longest reply, in tokens, that repeats opinions: two characters a token is more than they take."""
-    return 128 + len(snippets(texts)) // 2
+    if chosen:
+        clusters[chosen - 1].members.append(opinion)
+        yield from refresh(judge, clusters, [chosen - 1])
 
 
 def refresh(judge: Judge, clusters: Sequence[Growing], changed: Sequence[int]) -> Steps[None]:
-    """Line 6: summarise changed clusters from all of their members (prompt 9).
+    """Summarise changed clusters from all of their members (prompt 9).
 
     A reply of no use leaves the summary as it was, or, of a new cluster, makes it its first member.
     """

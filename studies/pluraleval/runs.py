@@ -111,12 +111,11 @@ class PluralEvalRun:
     @cached_property
     def one_answers(self) -> list[tuple[str, str, float]]:
         """Each judgement that has nearly one answer: which, and its share of those that were read."""
-        answers = defaultdict[str, Counter[str | None]](Counter)
-        for kind, _, reply, read in replies_in(self.judgements) if self.judgements else ():
-            answers[kind][choice_of(reply, read)] += 1
-        n_read = {kind: counts.total() - counts[None] for kind, counts in answers.items()}
-        chosen = [(kind, *pair) for kind, counts in answers.items() for pair in counts.items()]
-        shares = [(kind, answer, n / n_read[kind]) for kind, answer, n in chosen if answer is not None]
+        answers = defaultdict[str, Counter[str]](Counter)
+        for kind, _, _, _, choice in replies_in(self.judgements) if self.judgements else ():
+            answers[kind].update([choice] if choice is not None else [])
+        chosen = ((kind, *pair, counts.total()) for kind, counts in answers.items() for pair in counts.items())
+        shares = [(kind, answer, n / n_read) for kind, answer, n, n_read in chosen]
         return [row for row in shares if row[2] >= (NO_MATCH if row[1] in ("no", "False") else ONE_ANSWER)]
 
     @cached_property
@@ -143,22 +142,21 @@ def judged(named: FinishedRun, unparsed: Unparsed = "excluded", lists: Lists = "
     stage = section_of(named.path).stage
     judgements = named if stage == "judgements" else None
     responses = named if stage == "responses" else None
-    if judgements is not None and (responses_run := responses_path(judgements)):
+    if judgements and (responses_run := responses_path(judgements)):
         responses = load_finished(responses_run)
     source, judge, replies = responses or named, named.judge, list[Reply]()
     references: References = {}
-    if responses is not None:
+    if responses:
         judge, references, replies = responses.judge, references_asked(responses), replies_of(responses)
-    elif judgements is not None:
+    elif judgements:
         judge = f"made-up responses, judged by {named.judge}"
         references, replies, _ = generations_to_judge(None)
-    if judgements is not None:
+    if judgements:
         check_same_responses(judgements, replies, references)
+    states = [state for run in (responses, judgements) if run for state in states_of(run)]
     if stage == "references":
         counts = summed(reference_set.states for reference_set in reference_sets(named))
         states = [(step, "", state, n, rate) for step, state, n, rate in state_rates(counts)]
-    else:
-        states = [state for run in (responses, judgements) if run is not None for state in states_of(run)]
     return PluralEvalRun(
         name=named.name,
         judge=judge,
@@ -201,38 +199,37 @@ def check_same_responses(judgements: FinishedRun, replies: Iterable[Reply], refe
 def states_of(run: FinishedRun) -> States:
     """The state of every reply of a model under test or a judge, by task and framing: what share could be read."""
     counts = defaultdict[tuple[str, str], Counter[str]](Counter)
-    for kind, framing, reply, read in replies_in(run):
-        counts[kind, framing]["exact" if reply.answer_logprobs is not None else read.state] += 1
+    for kind, framing, _, state, _ in replies_in(run):
+        counts[kind, framing][state] += 1
     return [(*step, state, n, rate) for step, state, n, rate in state_rates(counts)]
 
 
-def replies_in(run: FinishedRun) -> Iterator[tuple[str, str, Completion, Any]]:
-    """Each reply with its task or judgement and its framing, and as what it is read."""
+def replies_in(run: FinishedRun) -> Iterator[tuple[str, str, Completion, str, str | None]]:
+    """(task or judgement, framing, reply, its state, what it chooses as text; None: it was not read whole) of each
+    reply. Of log-probabilities the most probable option is chosen, which is the reply's text.
+    """
     for prompt in run.plan:
         factors: dict[str, Any] = dict(prompt.factors)
         kind = factors.get("task") or factors["judgement"]
         for reply in run.replies[prompt.prompt_hash]:
-            yield kind, factors["framing"], reply, READERS[kind](reply, len(factors.get("shown", ())))
-
-
-def choice_of(reply: Completion, read: Any) -> str | None:
-    """What a reply chooses: of log-probabilities the most probable option, which is its text; None: not read whole."""
-    return reply.text if reply.answer_logprobs is not None else str(read.value) if read.state == OK else None
+            if reply.answer_logprobs is not None:
+                yield kind, factors["framing"], reply, "exact", reply.text
+                continue
+            value, state = READERS[kind](reply, len(factors.get("shown", ())))
+            yield kind, factors["framing"], reply, state, str(value) if state == OK else None
 
 
 def choices_of(run: FinishedRun) -> Verdicts:
     """What each reply of a run chooses, as text: nothing of replies that are opinions or summaries."""
-    if section_of(run.path).stage == "references":
-        return {}
-    chosen = [(reply, read) for kind, _, reply, read in replies_in(run) if kind != "generation"]
-    return {(reply.prompt_hash, reply.sample_index): choice_of(reply, read) for reply, read in chosen}
+    replies = replies_in(run) if section_of(run.path).stage != "references" else ()
+    return {(r.prompt_hash, r.sample_index): choice for kind, _, r, _, choice in replies if kind != "generation"}
 
 
 def run_differences(base: PluralEvalRun, after: PluralEvalRun) -> list[Difference]:
     """All differences in what the models were asked and in how their responses were judged, the serious ones first."""
     in_runs: list[Difference] = []
-    if base.responses is not None and after.responses is not None:
+    if base.responses and after.responses:
         in_runs += differences(base.responses, after.responses, WHAT_WAS_ASKED)
-    if base.judgements is not None and after.judgements is not None:
+    if base.judgements and after.judgements:
         in_runs += judge_differences(base.judgements, after.judgements, WHAT_WAS_JUDGED)
     return sorted(in_runs, key=lambda difference: not difference.serious)

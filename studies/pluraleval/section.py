@@ -17,7 +17,7 @@ from evenhand.errors import DataError
 from evenhand.files import sha256_of
 from evenhand.records import Completion, Prompt, SamplingOverride, answer_schema, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
-from evenhand.study import LazyUnits, OneRound, StudySection, Units, symbol_turn
+from evenhand.study import LazyUnits, OneRound, StudySection, Units
 from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
 from studies.pluraleval.records import (
     STANCES,
@@ -34,6 +34,7 @@ from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
 from studies.pluraleval.sources import POCKET, ReferenceSpec, ThreadSpec, load_references, load_threads
+from studies.units import symbol_turn
 
 KEY = "pluraleval"
 Stage = Literal["references", "responses", "judgements"]

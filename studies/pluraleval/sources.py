@@ -11,9 +11,8 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from evenhand.config import Closed
 from evenhand.files import shipped_yaml
-from evenhand.item_files import enough
-from evenhand.study import drawn
 from studies.built_folder import file_hash, read_rows
+from studies.item_files import drawn, enough
 from studies.pluraleval.records import ReferenceSet, Thread
 
 POCKET: Literal["pocket-threads"] = "pocket-threads"

@@ -18,16 +18,17 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from eval.reading.vocabulary import patterns_in
 from evenhand.data_files import LONGEST, opened
 from evenhand.errors import ConfigError, DataError
-from evenhand.markdown import filled
 from evenhand.sources.record_fields import LONE_SURROGATE
 from evenhand.terminal import command_parser, say
 from studies.built_folder import CARD_FILE, building, described, finished, sources_at, write_rows
+from studies.markdown import filled
 from studies.pluraleval.records import BENCHMARK, Comment, Thread, thread_set_hash
 from studies.pluraleval.sources import THREADS, WILDSCOPE
 
@@ -42,6 +43,7 @@ AGAIN = "record of the same id again"  # dumps overlap
 
 Made = TypeVar("Made")
 Record = Mapping[str, Any]
+Make = Callable[[Record], Made | None]  # Raises Dropped
 Files = Mapping[str, Sequence[Path]]  # submissions and comments → the files of a dump, in the order of their names
 
 
@@ -155,7 +157,7 @@ def sample_threads(files: Files, wanted: Wanted) -> tuple[list[Thread], dict[str
     same ones in whatever order the dump comes, and whatever else it holds.
     """
     dropped: dict[str, Counter[str]] = {"submissions": Counter(), "comments": Counter()}
-    posts = {post.thread_id: post.community for post in posts_in(files, wanted, dropped["submissions"])}
+    posts = {post.thread_id: post.community for post in posts_in(files["submissions"], wanted, dropped["submissions"])}
     say(f"{len(posts):,} posts of {len(wanted.strata)} subreddits", sys.stderr)
     counts = counted_comments(files, wanted, posts, dropped["comments"])
     strata, chosen = {}, dict[str, dict[int, DatedComment]]()
@@ -163,10 +165,10 @@ def sample_threads(files: Files, wanted: Wanted) -> tuple[list[Thread], dict[str
         ids, strata[stratum.community] = drawn(stratum, posts, counts, wanted.seed)
         chosen |= {thread_id: {} for thread_id in ids}
     say(f"{len(chosen):,} threads drawn; reading their texts", sys.stderr)
-    for dated in comments_in(files, wanted, chosen, Counter()):
+    for dated in records(files["comments"], wanted, partial(comment_in, chosen), Counter()):
         chosen[dated.thread_id].setdefault(dated.comment_id, dated)
     threads = []
-    for post in posts_in(files, wanted, Counter()):
+    for post in posts_in(files["submissions"], wanted, Counter()):
         if post.thread_id in chosen:
             # In the order of time; ids of comments and names are not kept.
             ordered = sorted(chosen[post.thread_id].values(), key=lambda dated: (dated.created, dated.comment_id))
@@ -180,7 +182,7 @@ def counted_comments(files: Files, wanted: Wanted, posts: Mapping[str, str], dro
     """How many comments that count each post has; once they are too many, one more than the most."""
     most = {stratum.community: stratum.most for stratum in wanted.strata}
     ids: dict[str, array[int]] = {}  # 8 bytes a comment: a set of Python's would take ten times as much
-    for dated in comments_in(files, wanted, posts, dropped):
+    for dated in records(files["comments"], wanted, partial(comment_in, posts), dropped):
         of_post = ids.setdefault(dated.thread_id, array("Q"))
         if len(of_post) > most[posts[dated.thread_id]]:
             continue
@@ -203,10 +205,10 @@ def drawn(
     return ranked, dict(zip(COLUMNS, numbers, strict=True))
 
 
-def posts_in(files: Files, wanted: Wanted, dropped: Counter[str]) -> Iterator[Thread]:
+def posts_in(paths: Sequence[Path], wanted: Wanted, dropped: Counter[str]) -> Iterator[Thread]:
     """The posts that count, each once and without comments: of two records of a post the first."""
     seen: set[str] = set()
-    for post in counting(records(files["submissions"], wanted, dropped), partial(post_in, wanted), dropped):
+    for post in records(paths, wanted, partial(post_in, wanted), dropped):
         if post.thread_id in seen:
             dropped[AGAIN] += 1
         else:
@@ -214,39 +216,29 @@ def posts_in(files: Files, wanted: Wanted, dropped: Counter[str]) -> Iterator[Th
             yield post
 
 
-def comments_in(files: Files, wanted: Wanted, posts: Container[str], dropped: Counter[str]) -> Iterator[DatedComment]:
-    """The comments that count under some posts; one that dumps hold twice comes twice."""
-    return counting(records(files["comments"], wanted, dropped), partial(comment_in, wanted, posts), dropped)
+def records(paths: Sequence[Path], wanted: Wanted, make: Make[Made], dropped: Counter[str]) -> Iterator[Made]:
+    """What is made of the records of the wanted subreddits; the reasons of those that are Dropped are counted.
 
-
-def counting(records: Iterable[Record], make: Callable[[Record], Made | None], dropped: Counter[str]) -> Iterator[Made]:
-    """What is made of the records that count; the reasons of those that are Dropped are counted."""
-    for record in records:
+    Of other lines only the key `subreddit` is looked at. A record that dumps hold twice comes twice.
+    """
+    names = b"|".join(re.escape(name.encode()) for name in wanted.communities)
+    is_wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
+    for line in chain.from_iterable(map(lines_of, paths)):
+        if not is_wanted(line) and line.startswith(b"{"):
+            continue
         try:
-            record_value = make(record)
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        try:
+            if not isinstance(record, dict):
+                raise Dropped("line without a JSON object")
+            made = make(record) if str(record.get("subreddit")).lower() in wanted.communities else None
         except Dropped as reason:
             dropped[str(reason)] += 1
         else:
-            if record_value is not None:
-                yield record_value
-
-
-def records(paths: Iterable[Path], wanted: Wanted, dropped: Counter[str]) -> Iterator[Record]:
-    """The records of the wanted subreddits. Of other lines only the key `subreddit` is looked at."""
-    names = b"|".join(re.escape(name.encode()) for name in wanted.communities)
-    is_wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
-    for path in paths:
-        for line in lines_of(path):
-            if not is_wanted(line) and line.startswith(b"{"):
-                continue
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                record = None
-            if not isinstance(record, dict):
-                dropped["line without a JSON object"] += 1
-            elif str(record.get("subreddit")).lower() in wanted.communities:
-                yield record
+            if made is not None:
+                yield made
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -254,29 +246,23 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
     Raises DataError when it is cut off or damaged, or unpacks to what no dump holds: kilobytes can hold gigabytes.
     """
-    rest, n_lines = b"", 0
-    for block in blocks_of(path):
-        *lines, rest = (rest + block).split(b"\n")
-        yield from filter(None, lines)
-        n_lines += len(lines)
-        if len(rest) > LONGEST:
-            raise DataError(f"{path}:{n_lines + 1}: has more than {LONGEST >> 20} MiB; it is not a dump of Reddit")
+    rest, n_lines, is_packed = b"", 0, path.suffix == ".zst"
+    with opened(path) as file:
+        blocks = iter(partial(file.read, PACKED if is_packed else BLOCK), b"")
+        for block in unpacked(blocks, path) if is_packed else blocks:
+            *lines, rest = (rest + block).split(b"\n")
+            yield from filter(None, lines)
+            n_lines += len(lines)
+            if len(rest) > LONGEST:
+                raise DataError(f"{path}:{n_lines + 1}: has more than {LONGEST >> 20} MiB; it is not a dump of Reddit")
     if rest:
         yield rest
 
 
-def blocks_of(path: Path) -> Iterator[bytes]:
-    """A file's content, at most BLOCK bytes at a time, unpacked where its name ends in .zst. Raises as lines_of."""
-    with opened(path) as file:
-        if path.suffix != ".zst":
-            yield from iter(partial(file.read, BLOCK), b"")
-            return
-        for piece in unpacked(iter(partial(file.read, PACKED), b""), path):
-            yield from (piece[start : start + BLOCK] for start in range(0, len(piece), BLOCK))
-
-
 def unpacked(packed: Iterable[bytes], path: Path) -> Iterator[bytes]:
-    """The content of zstd frames, one after the other. Raises DataError when the last one has no end."""
+    """The content of zstd frames, one after the other, BLOCK bytes at a time. Raises DataError when the last one has no
+    end.
+    """
     import zstandard
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
@@ -286,7 +272,8 @@ def unpacked(packed: Iterable[bytes], path: Path) -> Iterator[bytes]:
             while block:
                 if frame.eof:
                     frame = unpacker.decompressobj()
-                yield frame.decompress(block)
+                content = frame.decompress(block)
+                yield from (content[start : start + BLOCK] for start in range(0, len(content), BLOCK))
                 block = frame.unused_data if frame.eof else b""
     except zstandard.ZstdError as error:
         raise DataError(f"{path}: is not a whole zstd file ({error}); fetch it again") from None
@@ -305,7 +292,7 @@ def post_in(wanted: Wanted, record: Record) -> Thread | None:
     return Thread(thread_id=thread_id, dataset=WILDSCOPE, community=community, title=title, text=text, comments=())
 
 
-def comment_in(wanted: Wanted, posts: Container[str], record: Record) -> DatedComment | None:
+def comment_in(posts: Container[str], record: Record) -> DatedComment | None:
     """The comment of a record; None where it is not under one of some posts. Raises Dropped."""
     thread_id = str(record.get("link_id", "")).removeprefix("t3_")
     if thread_id not in posts:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from eval.annotation.tasks import Item, Task
 from eval.runs import load_finished
+from studies.annotation.tasks import Item, Task
 from studies.flips import Flip, read_flips
 from studies.taxonomy.codebook import CODES, own_flips
 from studies.taxonomy.coded_flips import coded_runs, flips_folder

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from eval.annotation.agreement import kappa_of, share_of
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference, judge_differences
 from eval.estimates.estimate import Drawing, Estimate, Measure, Observed, added_up, estimate_of, point_estimate
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums
 from evenhand.errors import DataError
+from studies.annotation.agreement import kappa_of, share_of
 from studies.built_folder import read_manifest
 from studies.flips import KIND, LENIENT, STRICT
 from studies.taxonomy.codebook import CATEGORIES, CODES

@@ -7,10 +7,11 @@ from typing import ClassVar, Self
 
 from evenhand.errors import DataError
 from evenhand.records import Prompt, SamplingOverride
-from evenhand.study import LazyUnits, OneRound, StudySection, Units, set_hash
+from evenhand.study import LazyUnits, OneRound, StudySection, Units
 from studies.flips import Flip, flips_hash, read_flips
 from studies.taxonomy.codebook import own_flips
 from studies.taxonomy.prompts import TEMPLATE_VERSION, messages, schema
+from studies.units import set_hash
 
 KEY = "taxonomy"
 MAX_TOKENS = 160  # all codes, the primary one and the brackets around them

@@ -129,25 +129,6 @@ def test_a_log_is_scored_as_the_run_whose_replies_it_holds(name, kind, tmp_path,
         )
 
 
-def dropped(samples):
-    del samples[1:]
-
-
-def reworded(samples):
-    samples[2]["messages"][0]["content"] += " Think hard."
-
-
-@pytest.mark.parametrize(("change", "problem"), [(dropped, "no item has all"), (reworded, "shown another one")])
-def test_a_log_of_other_prompts_or_of_no_whole_item_is_refused(change, problem, tmp_path, monkeypatch):
-    run, exported = asked(tmp_path, "dds", monkeypatch), tmp_path / "task"
-    export_main(["inspect", str(run / "config.yaml"), "--out", str(exported)])
-    prompts = [json.loads(line) for line in (exported / "prompts.jsonl").read_text().splitlines()]
-    samples = inspect_samples(prompts, run)
-    change(samples)
-    with pytest.raises(DataError, match=problem):
-        score_main([str(inspect_log(tmp_path / "log.json", exported, samples))])
-
-
 def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_path):
     """lm-eval's choices as DialDefer's verdicts: DDS 100 (accepts the false claim as a speaker's alone)."""
     samples = [
@@ -192,6 +173,22 @@ def exported_samples(tmp_path, monkeypatch):
     export_main(["inspect", str(run / "config.yaml"), "--out", str(tmp_path / "task")])
     prompts = [json.loads(line) for line in (tmp_path / "task" / "prompts.jsonl").read_text().splitlines()]
     return tmp_path / "task", inspect_samples(prompts, run)
+
+
+def dropped(samples):
+    del samples[1:]
+
+
+def reworded(samples):
+    samples[2]["messages"][0]["content"] += " Think hard."
+
+
+@pytest.mark.parametrize(("change", "problem"), [(dropped, "no item has all"), (reworded, "shown another one")])
+def test_a_log_of_other_prompts_or_of_no_whole_item_is_refused(change, problem, tmp_path, monkeypatch):
+    exported, samples = exported_samples(tmp_path, monkeypatch)
+    change(samples)
+    with pytest.raises(DataError, match=problem):
+        score_main([str(inspect_log(tmp_path / "log.json", exported, samples))])
 
 
 def test_epochs_are_samples_and_items_with_a_failed_sample_are_left_out_and_counted(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from eval.__main__ import compare_main
-from eval.estimates.resampling import wilson_interval
 from eval.evaluation import evaluation_of
 from eval.reruns import control_limit, differing, flip_row, is_rerun, rerun_rates
 from eval.runs import load_finished
@@ -35,16 +34,6 @@ def accepts(_):
 def rows_of(first, again, *groups):
     verdicts = differing(first, again)
     return [flip_row(verdicts, verdicts, group) for group in groups]
-
-
-def test_a_prompt_counts_once_and_an_unparsed_verdict_is_left_out():
-    first = {("a", 0): "1", ("b", 0): "1", ("c", 0): None, ("d", 0): "2"}
-    again = {("a", 0): "1", ("b", 0): "2", ("c", 0): "1", ("d", 0): "2"}
-    total, c1, c2 = rows_of(first, again, {*"abcd"}, {*"ab"}, {*"cd"})
-    assert [total[name] for name in ("n_prompts", "n_unparsed", "n_differing")] == [3, 1, 1]
-    low, high = wilson_interval(1, 3) or (0, 0)
-    assert (total["low"], total["high"]) == pytest.approx((100 * low, 100 * high))
-    assert (c1["rate"], c2["rate"], c2["n_unparsed"]) == (50, 0, 1)
 
 
 def test_of_several_samples_a_prompt_counts_by_the_share_that_differs():

@@ -8,7 +8,7 @@ from evenhand.device import refusal, torch_device_name, visible_gpus
 from evenhand.errors import ModelError
 from evenhand.machine import Gpu
 from evenhand.run_directory import PROVENANCE_FILE, open_run, read_json
-from inference.open_engine import device_name, open_engine
+from inference.engine import device_name, open_engine
 from inference.sampling import sample
 from tests.made.places import cases
 from tests.made.toy_prompts import toy_config

@@ -3,7 +3,6 @@
 import json
 import threading
 import time
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -148,29 +147,6 @@ def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(t
     assert is_done(path)
 
 
-def test_a_run_says_what_failed_keeps_its_answers_and_continues(tmp_path):
-    def run():
-        keys = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "run": {"root": str(tmp_path), "shard_size": 2}}
-        return sample(config(server.base_url, {"concurrency": 2}, **keys))
-
-    turn = count()
-    with FakeServer(lambda body, n_before: answer("1") if next(turn) < 3 else refusal(500, "boom")) as server:
-        with pytest.raises(ModelError, match="500 boom"):
-            run()
-        (path,) = (tmp_path / "inference").iterdir()
-        kept = {key: c for key, c in completions_of(path).items() if not c.is_error}
-        assert len(kept) == 3
-        assert not is_done(path)
-        server.script = lambda body, n_before: answer("2")
-        server.asked.clear()
-        assert run() == path
-    assert len(server.asked) == 8 - 3  # two items under four conditions
-    completions = completions_of(path)
-    assert sorted(c.text for c in completions.values()) == ["1"] * 3 + ["2"] * 5
-    assert all(completions[key] == completion for key, completion in kept.items())
-    assert is_done(path)
-
-
 def test_a_request_holds_what_the_config_says_and_nothing_of_vllm():
     with FakeServer(echo) as server:
         ask(server, prompts(1))
@@ -187,9 +163,12 @@ def test_a_request_holds_what_the_config_says_and_nothing_of_vllm():
 
 
 def test_what_only_vllm_servers_know_is_refused_by_others():
-    for key, value in (("top_k", 20), ("repetition_penalty", 1.05)):
-        with FakeServer(echo) as server, pytest.raises(ConfigError, match="are for vLLM servers"):
-            ask(server, prompts(1), sampling={key: value, "temperature": 0.5})
+    drawn = [
+        {"sampling": {key: value, "temperature": 0.5}} for key, value in (("top_k", 20), ("repetition_penalty", 2))
+    ]
+    for keys in (*drawn, {"patch": {"thinking": True}}):
+        with FakeServer(echo) as server, pytest.raises(ConfigError, match="for vLLM servers"):
+            ask(server, prompts(1), **keys)
 
 
 def test_extra_body_overrides_fields_and_null_takes_them_out():
@@ -239,11 +218,11 @@ def test_vllm_is_told_what_its_defaults_would_change_and_shows_the_rendered_prom
     reply = {"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}], "prompt_text": "<user>question 0"}
     model = {"name": "judge", "chat_template_args": {"enable_thinking": False}}
     with FakeServer(lambda body, n: as_json(reply), models=VLLM) as server:
-        (found,) = ask(server, prompts(1), model=model)
+        (found,) = ask(server, prompts(1), model=model, patch={"thinking": True})
     (body,) = server.asked
     assert found.rendered == "<user>question 0"
     assert (body["top_k"], body["min_p"], body["repetition_penalty"]) == (0, 0.0, 1.0)
-    assert body["chat_template_kwargs"] == {"date_string": FIXED_DATE, "enable_thinking": False}
+    assert body["chat_template_kwargs"] == {"date_string": FIXED_DATE, "enable_thinking": True, "thinking": True}
 
 
 def test_vllm_margins_are_read_by_token_id():

@@ -12,7 +12,6 @@ from evenhand.config import parse_config
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.records import Message
 from inference.patch import PatchConfig, overlaid_units
-from inference.server_messages import ServerFacts, request_body
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
 from tests.made.framing_runs import claims, planted, run_of, study
@@ -149,12 +148,6 @@ def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere():
         assert config.template_args[switch] is True
     with pytest.raises(ModelError, match=r"made: its chat template does not know enable_thinking or thinking"):
         check_switches_thinking(Template("reasoning"))
-    for keys, words in (
-        ({"verdict": "margin", "patch": {"thinking": True}}, "a thought comes before the answer"),
-        ({"chat_template": False, "patch": {"thinking": False}}, "has no chat template"),
-    ):
-        with pytest.raises(ConfigError, match=words):
-            sampling_config({**POCKET, **keys})
     args = {"model": {"name": "embedded", "chat_template_args": {"enable_thinking": False, "a": 1}}}
     assert sampling_config({**POCKET, **args, "patch": {"thinking": True}}).template_args == {
         "enable_thinking": True,
@@ -222,13 +215,3 @@ def test_each_patch_ends_where_theory_says():
     assert measured["statement first", "shift"][0] == 0  # exactly: it repeats itself
     for key, (_, change, _) in measured.items():
         assert change == pytest.approx(TRUE[key], abs=6), key
-
-
-def test_a_server_of_vllm_alone_is_told_to_think():
-    server = {"kind": "openai", "base_url": "http://127.0.0.1:8000/v1"}
-    config = sampling_config({**POCKET, "engine": server, "patch": {"thinking": True}})
-    (prompt, *_) = config.units().units[0].next_prompts({})
-    body = request_body(config, ServerFacts(is_vllm=True, answers=None), prompt)
-    assert body["chat_template_kwargs"]["enable_thinking"] is True
-    with pytest.raises(ConfigError, match="is for vLLM servers"):
-        request_body(config, ServerFacts(is_vllm=False, answers=None), prompt)

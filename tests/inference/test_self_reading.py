@@ -9,14 +9,14 @@ from eval.runs import load_finished
 from evenhand.config import parse_config
 from evenhand.errors import ModelError
 from inference.encoding import Encoder
-from inference.open_engine import open_engine
+from inference.engine import open_engine
 from inference.patch import overlaid_units
 from inference.self_reading import turns_about
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
 from tests.made.fake_server import FakeServer, answer
 from tests.made.framing_runs import claims, run_of, study
-from tests.made.tiny_checkpoint import byte_tokenizer, save_checkpoint
+from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.tiny_families import THINKING
 from tests.made.toy_prompts import toy_config, toy_prompt
 from tests.made.toy_runs import ask
@@ -66,11 +66,6 @@ def test_a_study_that_goes_on_behind_its_replies_goes_on_beside_the_turns(tmp_pa
     assert {prompt.condition for prompt in run.plan} == {"statement", "x", "placebo 1", "placebo 2"}
     behind = [p for p in asked if p.reads and p.condition == "x"]
     assert {tuple(m.role for m in p.messages) for p in behind} == {("user", "assistant") * 2 + ("user",)}
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    return save_checkpoint(tmp_path_factory.mktemp("tiny"))
 
 
 def test_transformers_reads_the_models_own_probabilities_behind_the_reply(checkpoint):

@@ -7,7 +7,6 @@ from evenhand.token_trees import tree_of
 from inference.schedule import in_prefix_order
 from inference.transformers_engine import TransformersEngine
 from tests.made.made_conflicts import narrator_config
-from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.tiny_families import TEMPLATES, save_family
 from tests.made.toy_prompts import option_prompt, toy_config, toy_prompt
 
@@ -27,11 +26,6 @@ TOLERANCE = {"float32": 1e-3, "float16": 0.01, "bfloat16": 0.06}
 FAMILIES_AND_ROWS = [(family, "float32", 300) for family in TEMPLATES]
 FAMILIES_AND_ROWS += [("gemma3", "float32", 4000), ("qwen2", "float32", 1)]
 FAMILIES_AND_ROWS += [("gemma3", "bfloat16", 4000), ("qwen2", "float16", 4000)]
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    return save_checkpoint(tmp_path_factory.mktemp("tiny"))
 
 
 def engine_of(row_tokens, dtype="float32"):
@@ -59,9 +53,9 @@ def differences(one, other):
 
 
 @pytest.mark.parametrize(("family", "dtype", "row_tokens"), FAMILIES_AND_ROWS)
-def test_margins_are_those_of_each_prompt_alone(tmp_path, tiny, family, row_tokens, dtype, device):
+def test_margins_are_those_of_each_prompt_alone(tmp_path, checkpoint, family, row_tokens, dtype, device):
     """Of Gemma-3 also where prompts are longer than its sliding window of 64 tokens."""
-    folder = save_family(tmp_path, family, tiny)
+    folder = save_family(tmp_path, family, checkpoint)
     prompts = [toy_prompt(text) for text in TEXTS]
     alone, _ = answered(toy_config(str(folder), engine=engine_of(0, dtype)), prompts)
     shared, _ = answered(toy_config(str(folder), engine=engine_of(row_tokens, dtype)), prompts)
@@ -72,9 +66,9 @@ def test_margins_are_those_of_each_prompt_alone(tmp_path, tiny, family, row_toke
 
 # The log-probabilities of several tokens add up, of a model with larger weights: 2e-5 and 0.24 were seen.
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-3), ("bfloat16", 0.6)])
-def test_so_are_the_probabilities_of_options(tiny, dtype, tolerance, device):
+def test_so_are_the_probabilities_of_options(checkpoint, dtype, tolerance, device):
     prompts = [option_prompt(text) for text in TEXTS]
-    config = {"model": str(tiny), "verdict": "options"}
+    config = {"model": str(checkpoint), "verdict": "options"}
     alone, _ = answered(narrator_config(engine=engine_of(0, dtype), **config), prompts)
     shared, widths = answered(narrator_config(engine=engine_of(2000, dtype), **config), prompts)
     assert max(differences(alone, shared)) < tolerance
@@ -83,22 +77,22 @@ def test_so_are_the_probabilities_of_options(tiny, dtype, tolerance, device):
     assert len(widths) == 1
 
 
-def test_a_row_holds_what_fits_and_computes_common_beginnings_once(tiny):
+def test_a_row_holds_what_fits_and_computes_common_beginnings_once(checkpoint):
     prompts = [toy_prompt(text) for text in TEXTS]
-    with TransformersEngine(toy_config(str(tiny), engine=engine_of(0))) as engine:
+    with TransformersEngine(toy_config(str(checkpoint), engine=engine_of(0))) as engine:
         encoded = {e.prompt.prompt_hash: e.token_ids for e in engine.encoder.encode(in_prefix_order(prompts))}
     whole = len(tree_of(list(encoded.values())).tokens)
-    assert answered(toy_config(str(tiny), engine=engine_of(whole)), prompts)[1] == [whole]
-    _, widths = answered(toy_config(str(tiny), engine=engine_of(whole - 1)), prompts)
+    assert answered(toy_config(str(checkpoint), engine=engine_of(whole)), prompts)[1] == [whole]
+    _, widths = answered(toy_config(str(checkpoint), engine=engine_of(whole - 1)), prompts)
     assert len(widths) == 2
     assert max(widths) < whole < sum(widths) < sum(map(len, encoded.values()))
-    _, widths = answered(toy_config(str(tiny), engine=engine_of(1)), prompts)
+    _, widths = answered(toy_config(str(checkpoint), engine=engine_of(1)), prompts)
     assert widths == [len(tokens) for tokens in encoded.values()]
 
 
 @pytest.mark.parametrize(("layers", "is_stateful"), [(["full_attention", "conv"], False), (None, True)])
-def test_a_model_that_takes_a_row_as_one_sequence_is_refused(tiny, layers, is_stateful):
-    with TransformersEngine(toy_config(str(tiny), engine=engine_of(4000))) as engine:
+def test_a_model_that_takes_a_row_as_one_sequence_is_refused(checkpoint, layers, is_stateful):
+    with TransformersEngine(toy_config(str(checkpoint), engine=engine_of(4000))) as engine:
         engine.model._is_stateful, engine.model.config.layer_types = is_stateful, layers
         with pytest.raises(ModelError, match="take a row as one sequence"):
             list(engine.generate([toy_prompt(text) for text in TEXTS]))

@@ -13,7 +13,8 @@ import pytest
 from evenhand.errors import ConfigError, ModelError
 from inference import encoding, vllm_engine
 from inference.config import VllmConfig
-from inference.open_engine import open_engine
+from inference.encoding import Encoded
+from inference.engine import open_engine
 from tests.made.tiny_checkpoint import save_checkpoint
 from tests.made.toy_prompts import toy_config
 from tests.made.toy_runs import prompts
@@ -72,32 +73,6 @@ def test_an_engine_that_did_not_start_leaves_its_last_error_and_no_process_behin
     assert "KeyError: 1" in capfd.readouterr().err
 
 
-def n_log_ends():
-    """How many of a process's files are the pipe that is its standard error."""
-    pipe = os.path.realpath("/proc/self/fd/2")
-    return sum(os.path.realpath(file) == pipe for file in Path("/proc/self/fd").iterdir())
-
-
-def test_a_log_is_kept_where_nobody_reads_standard_error_and_no_child_holds_its_reading_end():
-    shown, (source, sink) = os.dup(2), os.pipe()
-    os.close(source)
-    os.dup2(sink, 2)
-    os.close(sink)
-    try:
-        with vllm_engine.log_kept():
-            os.write(2, b"first" * 20_000)  # more than a pipe holds
-            os.write(2, b"last")
-            child = multiprocessing.get_context("fork").Process(target=lambda: sys.exit(n_log_ends()))
-            child.start()
-            child.join()
-            assert (n_log_ends(), child.exitcode) == (2, 1)
-    finally:
-        os.dup2(shown, 2)
-        os.close(shown)
-    time.sleep(0.2)
-    assert vllm_engine.LOG.endswith(b"firstlast")
-
-
 @pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])
 def test_what_decodes_nothing_captures_no_graphs(verdict, told, called, monkeypatch):
     monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
@@ -117,8 +92,6 @@ def test_the_budget_of_a_thought_reaches_the_engine_and_each_request(called, mon
     assert sys.modules["vllm"].LLM.call_args.kwargs["reasoning_config"]["reasoning_end_str"] == "</think>"
     engine.sampling_params(asked)
     assert sys.modules["vllm"].SamplingParams.call_args.kwargs["thinking_token_budget"] == 512
-    with pytest.raises(ConfigError, match="thinking_tokens is of vLLM alone"):
-        toy_config("embedded", "reason", engine={"kind": "transformers"}, patch=patch)
 
 
 def test_an_adapter_reaches_the_engine_with_its_rank_and_then_each_request(monkeypatch):
@@ -132,7 +105,7 @@ def test_an_adapter_reaches_the_engine_with_its_rank_and_then_each_request(monke
     started, asked = sys.modules["vllm"].LLM.call_args.kwargs, engine.llm.llm_engine.add_request
     assert (started["enable_lora"], started["max_lora_rank"]) == (True, 16)
     for name, number in (("first", 1), ("second", 2)):
-        engine.top_up(encoding.Supply(engine.encoder, prompts(1), tuple, 999), {}, [])
+        list(engine.enqueue(Encoded(prompts(1)[0], "", [1], {}, 1), {}))
         assert asked.call_args.kwargs == {"lora_request": (name, number, "weights")}
         engine.use_adapter(Path("runs/second"))
 

@@ -15,7 +15,7 @@ import pytest
 from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
 from evenhand.records import Completion
-from inference.open_engine import open_engine
+from inference.engine import open_engine
 from studies.dialdefer.pocket import pocket_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.render import render

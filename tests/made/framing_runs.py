@@ -13,6 +13,7 @@ from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from studies.dialdefer.templates import TEMPLATES
+from studies.framing.grids import Grid
 from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
@@ -71,6 +72,26 @@ def dialdefer_section(template, form, items, **keys):
     if texts.speakers:
         section["set"] |= dict(zip(("speaker1", "speaker2"), texts.speakers, strict=True))
     return {**section, "items": items, "answers": answers(texts.statement_answers), "framings": framings, **keys}
+
+
+def made_grid(accepts, framings, n_placebos=0):
+    """What was answered to true and false claims in both orders. accepts: (n_items, n_framings, 2, 2), 1 where so."""
+    items, unknown = tuple(map(str, range(len(accepts)))), np.full(accepts.shape, np.nan)
+    first, right = np.array([0.0, 1.0]), np.array([[0.0], [1.0]])
+    return Grid(
+        items=items,
+        groups=items,
+        clusters=items,
+        framings=framings,
+        placebos=framings[len(framings) - n_placebos :],
+        cases=("true", "false"),
+        orders=("given", "swapped"),
+        answers=("accept", "reject"),
+        values=np.array([1.0, 0.0]),
+        shares=np.stack([accepts, 1 - accepts], axis=-1),
+        places={name: np.broadcast_to(at, accepts.shape) for name, at in (("first", first), ("right", right))},
+        fields={"unread": np.zeros(accepts.shape), "soft": unknown, "odds": unknown},
+    )
 
 
 def flips(grid):

@@ -98,7 +98,7 @@ class Workshop:
 
     def run(self, stage, *more):
         """A stage in this process."""
-        from studies.dialdefer.aio.command import main
+        from studies.dialdefer.aio.build import main
 
         main(self.words(stage, *more))
 

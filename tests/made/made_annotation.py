@@ -3,8 +3,8 @@
 import csv
 from collections import Counter
 
-from eval.annotation.labels import sheet
-from eval.annotation.tasks import Item, Task, draw_items
+from studies.annotation.labels import sheet
+from studies.annotation.tasks import Item, Task, draw_items
 
 
 def item(number, judge, unit=None):

@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.errors import ModelError
 from evenhand.records import SamplingOverride
-from inference.open_engine import open_engine
+from inference.engine import open_engine
 from studies.dialdefer.render import VERDICT_SCHEMA
 from tests.made.fake_server import answer
 from tests.made.toy_prompts import toy_config, toy_prompt

@@ -1,9 +1,12 @@
 """What doctor says of one subject: in order, not in order, or not to be known here; and how it is printed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
+
+from evenhand.errors import EvenhandError
 
 MARKS = {"ok": "✓", "wrong": "✗", "unknown": "?"}
 
@@ -31,6 +34,18 @@ def wrong(subject: str, says: str, fix: str = "") -> Check:
 def unknown(subject: str, why: str) -> Check:
     """Unknown here; neither good nor bad."""
     return Check(subject, "unknown", why)
+
+
+@contextmanager
+def checking(checks: list[Check], subject: str, not_known: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Context manager: an error that a user can put right becomes a check of the subject. not_known: errors that only
+    say that it cannot be known here."""
+    try:
+        yield
+    except not_known as error:
+        checks.append(unknown(subject, str(error)))
+    except EvenhandError as error:
+        checks.append(wrong(subject, str(error)))
 
 
 def printed(blocks: Mapping[str, Sequence[Check]]) -> str:

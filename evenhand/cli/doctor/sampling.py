@@ -9,13 +9,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from evenhand.cli.doctor.checks import Check, ok, unknown, wrong
-from evenhand.cli.doctor.device import GIB, Device, computes_here, device_for, memory_check, time_check
-from evenhand.cli.doctor.machine import room_check
-from evenhand.cli.doctor.model import FoundModel, find_model
-from evenhand.cli.doctor.model_size import ModelSize
+from evenhand.cli.doctor.checks import Check, checking, ok, unknown, wrong
+from evenhand.cli.doctor.machine import GIB, Device, computes_here, device_for, memory_check, room_check, time_check
+from evenhand.cli.doctor.model import FoundModel, ModelSize, find_model
 from evenhand.completions import answer_doubts, answer_probability
-from evenhand.errors import DataError, EvenhandError, ModelError
+from evenhand.errors import DataError, EvenhandError
 from evenhand.machine import vllm_reads_tokens
 from evenhand.provenance import package_versions
 from evenhand.records import Prompt
@@ -45,8 +43,8 @@ PROCESS_GIB = 1.5  # on a CPU: Python, torch and vLLM
 def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     """What can be known of a config before it runs. Raises ConfigError for an invalid one."""
     config = load_sampling_config(words)
-    prompts, further, data_check = planned(config)
-    checks = [room_check("run.root", config.run.root), data_check]
+    checks = [room_check("run.root", config.run.root)]
+    prompts, further = planned(config, checks)
     engine = config.engine
     if isinstance(engine, OpenAIConfig):
         return [*checks, server_check(config, engine)]
@@ -58,20 +56,17 @@ def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     checks += [*model.checks, engine_check(engine, reading, model, config.model.adapter)]
     counted = None
     if model.tokenizer is not None:
-        try:
+        # Of a study that has no items but its user's, `data` says what is wrong with them.
+        with checking(checks, "prompt", not_known=(DataError,)):
             count = count_tokens(prompts or first_prompts(config.on_own_items()), config, model.tokenizer)
             deque(Encoder(model.tokenizer, config).encode(further), maxlen=0)
-        except ModelError as error:
-            checks.append(wrong("prompt", str(error)))
-        except DataError:  # the study has no items but its user's, and `data` says what is wrong with them
-            checks.append(unknown("prompt", "needs the items"))
-        else:
             whose = "" if prompts else "one of our own items renders (the config's data are absent): "
             says = f"{whose}{count.n_prompts:,} different ones of {count.mean_tokens:.0f} tokens in the mean"
             checks.append(ok("prompt", says))
             counted = count if prompts else None
     if prompts and config.verdict in BY_TOKEN and not any(check.state == "wrong" for check in checks):
-        checks += answer_checks(config, model, prompts[0])
+        with checking(checks, "answers"):
+            checks += answer_checks(config, model, prompts[0])
     if model.size:
         device = device_for(dtype_of(engine), named_gpu)
         checks.append(window_check(config, model.size.context_window, counted))
@@ -80,23 +75,20 @@ def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     return checks
 
 
-def planned(config: InferenceConfig) -> tuple[list[Prompt], Sequence[Prompt], Check]:
+def planned(config: InferenceConfig, checks: list[Check]) -> tuple[list[Prompt], Sequence[Prompt]]:
     """Every prompt of a run, none where the data are not there; and what a unit asks behind replies."""
-    further: Sequence[Prompt] = ()
-    try:
+    prompts, further = list[Prompt](), tuple[Prompt, ...]()
+    with checking(checks, "data"):
         units = config.units()
         prompts = list(prompts_of(units, config.sampling))
         if units.plan_grows:
             suppose = config.study.supposed_replies
             rounds = (unit.next_prompts(suppose(unit.next_prompts({}))) for unit in units.units)
-            further = next(filter(None, rounds), ())
-    except EvenhandError as error:
-        return [], (), wrong("data", str(error))
-    datasets = list(dict.fromkeys(prompt.dataset for prompt in prompts))
-    says = f"{', '.join(datasets)}: {len(prompts):,} prompts"
-    if units.plan_grows:
-        says += " at first, and more that depend on the replies: no estimate here holds those"
-    return prompts, further, ok("data", says)
+            further = tuple(next(filter(None, rounds), ()))
+        says = f"{', '.join(dict.fromkeys(prompt.dataset for prompt in prompts))}: {len(prompts):,} prompts"
+        growing = " at first, and more that depend on the replies: no estimate here holds those" * units.plan_grows
+        checks.append(ok("data", says + growing))
+    return prompts, further
 
 
 def server_check(config: InferenceConfig, server: OpenAIConfig) -> Check:
@@ -153,15 +145,11 @@ def answer_checks(config: InferenceConfig, model: FoundModel, prompt: Prompt) ->
         from inference.transformers_engine import TransformersEngine  # and torch, which a light install lacks
 
         since, plain = time.monotonic(), TransformersConfig(kind="transformers")
-        try:
-            with TransformersEngine(config.model_copy(update={"engine": plain}), [prompt]) as engine:
-                (reply,) = engine.generate([prompt])
-        except ModelError as error:
-            yield wrong("answers", str(error))
-        else:
-            seconds = time.monotonic() - since
-            says = f"P = {answer_probability(reply):.2g} together, behind one prompt asked in {seconds:.0f} s."
-            yield ok("answers", " ".join([says, *answer_doubts([reply], config.verdict)]))
+        with TransformersEngine(config.model_copy(update={"engine": plain}), [prompt]) as engine:
+            (reply,) = engine.generate([prompt])
+        seconds = time.monotonic() - since
+        says = f"P = {answer_probability(reply):.2g} together, behind one prompt asked in {seconds:.0f} s."
+        yield ok("answers", " ".join([says, *answer_doubts([reply], config.verdict)]))
 
 
 def dtype_of(engine: LocalEngine) -> str:

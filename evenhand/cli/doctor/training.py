@@ -3,17 +3,14 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from evenhand.cli.doctor.checks import Check, ok, wrong
-from evenhand.cli.doctor.device import GIB, Device, device_for, memory_check, time_check
-from evenhand.cli.doctor.machine import room_check
-from evenhand.cli.doctor.model import FoundModel, find_model
-from evenhand.cli.doctor.model_size import ITEM_BYTES, ModelSize
+from evenhand.cli.doctor.checks import Check, checking, ok
+from evenhand.cli.doctor.machine import GIB, Device, device_for, memory_check, room_check, time_check
+from evenhand.cli.doctor.model import ITEM_BYTES, FoundModel, ModelSize, find_model
 from evenhand.device import means_cpu
-from evenhand.errors import EvenhandError
 from training.batches import Collator, groups_of
 from training.config import AnyRun, load_training_config
 from training.data import without_dev
@@ -38,16 +35,19 @@ def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     model = find_model(config.model)
     size, lora = model.size, config.lora
     states = N_STATES * size.n_lora(lora.r, lora.target_modules) * ITEM_BYTES[lora.dtype] if size else 0
-    room = room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1 + bool(config.dev)))
-    data, data_check = loaded(config)
-    checks = [room, data_check, *model.checks, *refusals(config, model)]
+    checks = [room_check("run.root", config.run.root, states * (config.run.keep_checkpoints + 1 + bool(config.dev)))]
+    data = None
+    with checking(checks, "data"):
+        data = config.load_units()
+        config.training.check_test_data(data, config.study)
+        without_dev(data, config)
+        counts = ", ".join(f"{name} {n:,}" for name, n in Counter(unit.dataset for unit in data).items())
+        checks.append(ok("data", f"{len(data):,} {config.training.called} ({counts})"))
+    checks += [*model.checks, *refusals(config, model)]
     count, device = None, device_for(computing_dtype(config), named_gpu)
     if model.folder is not None and model.tokenizer is not None:
-        try:
+        with checking(checks, "examples"):
             count = count_examples(data or config.on_own_items().load_units(), config, model.tokenizer, device)
-        except EvenhandError as error:
-            checks.append(wrong("examples", str(error)))
-        else:
             whose = "" if data else "one of our own items renders (the config's data are absent): "
             says = f"{whose}about {count.n_examples:,} of {count.mean_tokens:.0f} tokens, in {count.n_steps:,} steps"
             checks.append(ok("examples", says))
@@ -60,9 +60,9 @@ def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     return checks
 
 
-def refusals(config: AnyRun, model: FoundModel) -> Iterator[Check]:
+def refusals(config: AnyRun, model: FoundModel) -> list[Check]:
     """What `evenhand train` refuses, also of a model that is here and sound."""
-    path, folder = folder_of(config), model.folder
+    path, folder, refused = folder_of(config), model.folder, list[Check]()
     checks: dict[str, Callable[[], object]] = {
         "run": lambda: check_not_diverged(path),
         "trackers": lambda: prepare_trackers(config, path),
@@ -74,28 +74,15 @@ def refusals(config: AnyRun, model: FoundModel) -> Iterator[Check]:
     if means_cpu():  # else a job may find the GPU that is not here
         checks["precision"] = lambda: check_precision(config)
     for subject, check in checks.items():
-        try:
+        with checking(refused, subject):
             check()
-        except EvenhandError as error:
-            yield wrong(subject, str(error))
+    return refused
 
 
 def computing_dtype(config: AnyRun) -> str:
     """What a step computes in."""
     mixed = {"bf16": "bfloat16", "fp16": "float16"}
     return mixed.get(config.optimiser.mixed_precision, config.quantisation.compute_dtype)
-
-
-def loaded(config: AnyRun) -> tuple[Sequence[Any] | None, Check]:
-    """What a config trains on; None where it is not there."""
-    try:
-        units = config.load_units()
-        config.training.check_test_data(units, config.study)
-        without_dev(units, config)
-    except EvenhandError as error:
-        return None, wrong("data", str(error))
-    counts = ", ".join(f"{name} {n:,}" for name, n in Counter(unit.dataset for unit in units).items())
-    return units, ok("data", f"{len(units):,} {config.training.called} ({counts})")
 
 
 class ExampleCount(NamedTuple):

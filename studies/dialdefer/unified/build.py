@@ -1,5 +1,11 @@
-"""`evenhand build unified`: publishers' files → tables of test and train items without leaks, a manifest and a card."""
+"""`evenhand build unified`: publishers' files → tables of test and train items without leaks, a manifest and a card.
 
+Test items are the published ids, or a new draw by the paper's procedure (appendix A.2), out of which the published ids
+come with its defaults, in order (PlausibleQA's pool order is not known).
+"""
+
+import argparse
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,20 +14,24 @@ from typing import Any
 
 from tqdm import tqdm
 
-from evenhand.errors import DataError
+from evenhand.errors import ConfigError, DataError
 from evenhand.files import sha256_of, write_jsonl
 from evenhand.study import check_no_repeats
-from studies.built_folder import MANIFEST_FILE, building, described, finish, finished
+from evenhand.terminal import command_parser
+from studies.built_folder import MANIFEST_FILE, building, described, finish, finished, is_built, read_manifest
 from studies.dialdefer import release
 from studies.dialdefer.item_table import HeldOut, write_items
 from studies.dialdefer.records import TEXTS, Item
-from studies.dialdefer.unified.card import card_text
+from studies.dialdefer.unified.card import card_text, list_text, notes_on, table8_text
 from studies.dialdefer.unified.catalogue import DATASETS, RELEASE, RELEASE_FOLDER, Dataset
-from studies.dialdefer.unified.splits import SEED, published_split, resample
 from studies.fetching import Origin, SourceFile, fetch, source_files
 
 CONVERTER_VERSION = "1"  # raise it when any converter gives other items than before
 DROPPED_FILE = "dropped.jsonl"
+SEED = 42
+N_FIRST_STAGE = 100
+
+PoolIndex = Mapping[str, str | None]  # item id → stratum, in pool order; None where the draw is from the whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +51,52 @@ class Request:
     def raw_folder(self) -> Path:
         """Where the publishers' files lie."""
         return self.raw or self.out / "raw"
+
+
+def main(argv: Sequence[str]) -> None:
+    """Build the Unified Benchmark: nine QA datasets and r/AIO's contexts, split into test and train without leaks."""
+    parser = command_parser("build unified", main, "Examples are in docs/unified-benchmark.md.")
+    parser.add_argument(
+        "--datasets", nargs="+", choices=list(DATASETS), metavar="NAME", help="only these; default: all"
+    )
+    parser.add_argument("--seed", type=int, default=SEED, help="of --split resample")
+    options = parser.parse_args(argv)
+    if options.list:
+        print(list_text())
+        return
+    if options.out is None or options.out == Path():
+        raise ConfigError("say where to build: --out data/unified (--list shows what would be fetched)")
+    is_known = options.stats and is_built(options.out)
+    manifest = read_manifest(options.out) if is_known else build(request_from(options))
+    print("\n".join([table8_text(manifest), "", *notes_on(manifest)]))
+    print(f"{options.out}: done. README.md says what it holds")
+
+
+def request_from(options: argparse.Namespace) -> Request:
+    """The words as a request. Raises ConfigError for words that do not go together."""
+    if options.split == "published" and (options.size or options.seed != SEED):
+        raise ConfigError("--size and --seed are of --split resample; the published split is what it is")
+    if options.test_only and options.split != "published":
+        raise ConfigError("--test-only takes the authors' released test items; it does not go with --split resample")
+    wanted = options.datasets or (release.published_ids() if options.test_only else DATASETS)
+    names = tuple(name for name in DATASETS if name in wanted)
+    sizes = {name: DATASETS[name].n_test for name in names if not DATASETS[name].evaluation_only}
+    for word in options.size:
+        name, _, number = word.partition("=")
+        if name not in sizes or not number.isdecimal() or int(number) < 1:
+            known = ", ".join(sorted(sizes))
+            raise ConfigError(f"--size {word}: write a dataset and a number of items, as in --size harp=300 ({known})")
+        sizes[name] = int(number)
+    return Request(
+        out=options.out,
+        raw=options.raw,
+        datasets=names,
+        kind=options.split,
+        seed=options.seed,
+        sizes=sizes if options.split == "resample" else {},
+        test_only=options.test_only,
+        any_revision=options.any_revision,
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -228,3 +284,47 @@ def entry_of(part: Part, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "not_passed_on": dataset.not_passed_on,
         "citation": dataset.citation,
     }
+
+
+def published_split(dataset: str, pool: PoolIndex) -> list[str]:
+    """The published test ids of a dataset. Raises DataError when the pool lacks some of them."""
+    ids = list(release.published_ids()[dataset])
+    lacking = [item_id for item_id in ids if item_id not in pool]
+    if lacking:
+        raise DataError(
+            f"{dataset}: {len(lacking)} of {len(ids)} published test items are not in the publisher's files (first: "
+            f"'{lacking[0]}'), which hold {len(pool)} items; fetch them whole (docs/unified-benchmark.md)"
+        )
+    return ids
+
+
+def resample(dataset: str, pool: PoolIndex, n_test: int, seed: int = SEED) -> list[str]:
+    """The ids of a new test split in drawing order: 100 from the pool, then the others from what is left.
+
+    Each stage starts the generator anew. Raises DataError when a stratum is too small.
+    """
+    first = draw(dataset, pool, min(n_test, N_FIRST_STAGE), seed)
+    taken = set(first)
+    rest = {item_id: stratum for item_id, stratum in pool.items() if item_id not in taken}
+    return first + draw(dataset, rest, n_test - len(first), seed)
+
+
+def draw(dataset: str, pool: PoolIndex, n: int, seed: int) -> list[str]:
+    """n ids, evenly over the strata; which strata take one more is drawn too."""
+    generator = random.Random(seed)
+    strata: dict[str | None, list[str]] = {} if pool else {None: []}
+    for item_id, stratum in pool.items():
+        strata.setdefault(stratum, []).append(item_id)
+    names = list(strata)
+    if names != [None]:
+        generator.shuffle(names)
+    share, n_larger = divmod(n, len(names))
+    ids: list[str] = []
+    for place, name in enumerate(names):
+        wanted = share + (place < n_larger)
+        if wanted > len(strata[name]):
+            where = "the pool" if name is None else f"stratum '{name}'"
+            n_left = len(strata[name])
+            raise DataError(f"{dataset}: {where} has {n_left} items left, {wanted} are wanted; take fewer (--size)")
+        ids += generator.sample(strata[name], wanted)
+    return ids

@@ -6,12 +6,11 @@ from typing import Any
 
 import yaml
 
-from evenhand.markdown import filled, table
 from studies.dialdefer.unified.catalogue import DATASETS, NINE, RELEASE
+from studies.markdown import filled
 
 HERE = Path(__file__).parent
 WHOLE = "unified"  # the config that loads all datasets together
-PAPER_TRAIN_TOTAL = 85_001  # as printed in Table 8 and §3.2; the printed rows add up to 84,901
 
 
 def card_text(manifest: Mapping[str, Any]) -> str:
@@ -43,28 +42,10 @@ def data_files(names: Sequence[str] | Mapping[str, Any], manifest: Mapping[str, 
 
 def table8_text(manifest: Mapping[str, Any]) -> str:
     """Table 8 in Markdown: built and (paper) for pool, train and test, and the strata of the test split."""
-    rows, counts = [], dict[str, tuple[int | None, ...]]()
-    for name, facts in manifest["contents"].items():
-        dataset, n_pool = DATASETS[name], facts["n_pool"]
-        counts[name] = (n_pool, None if n_pool is None else facts["n_train"], facts["n_test"])
-        paper = (
-            (dataset.n_total, dataset.n_total - dataset.n_test, dataset.n_test) if dataset.is_papers else (None,) * 3
-        )
-        strata = sorted(facts["strata"].items(), key=lambda pair: (-pair[1], pair[0]))
-        rows.append([name, *cells(counts[name], paper), ", ".join(f"{stratum} {n}" for stratum, n in strata)])
-    if all(dataset.name in counts for dataset in NINE):
-        columns = zip(*(counts[dataset.name] for dataset in NINE), strict=True)
-        sums = [None if None in column else sum(filter(None, column)) for column in columns]
-        n_total, n_test = sum(dataset.n_total for dataset in NINE), sum(dataset.n_test for dataset in NINE)
-        note = f"the paper's rows of train add up to {n_total - n_test:,}"
-        rows.append(["nine together", *cells(sums, (n_total, PAPER_TRAIN_TOTAL, n_test)), note])
-    return table(["dataset", "total (paper)", "train (paper)", "test (paper)", "strata of test"], rows, n_words=1)
-
-
-def cells(built: Sequence[int | None], paper: Sequence[int | None]) -> list[str]:
-    """Counts as built and (in the paper); those that one of them lacks are a dash."""
-    counts = [["–" if n is None else f"{n:,}" for n in of_side] for of_side in (built, paper)]
-    return [f"{n} ({p})" for n, p in zip(*counts, strict=True)]
+    contents = manifest["contents"]
+    nine = [{"paper": dataset, "built": contents.get(dataset.name)} for dataset in NINE]
+    is_whole = all(dataset.name in contents for dataset in NINE)
+    return filled(HERE / "table8.md", contents=contents, datasets=DATASETS, nine=nine if is_whole else []).rstrip()
 
 
 def notes_on(manifest: Mapping[str, Any]) -> list[str]:

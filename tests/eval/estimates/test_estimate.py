@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import t
 
 from eval.estimates.changes import Compared, change_in, paired
 from eval.estimates.estimate import (
@@ -110,15 +109,6 @@ def test_the_mean_square_is_unbiased(truth):
     values = [without_interval(square, [observed(each(values)) for values in of_run]).value for of_run in items]
     error = np.std(values) / np.sqrt(len(values))
     assert abs(np.mean(values) - truth**2) < 3 * error < 100  # noise adds 213
-
-
-def test_with_clusters_of_one_the_interval_is_students_t():
-    values = np.random.default_rng(1).normal(0.1, 0.3, 12)
-    here, low, high = (
-        getattr(clustered(FALL, observed(each(values), each(values * 0))), k) for k in ("value", "low", "high")
-    )
-    half = 100 * t.ppf(0.975, 11) * values.std(ddof=1) / math.sqrt(12)
-    assert (low, high) == pytest.approx((here - half, here + half))
 
 
 def test_the_order_of_units_and_their_names_change_nothing():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.replies import outcome
 from eval.reading.reader import CUT, NONE, PATTERN, WHOLE, Reading, read, valid_pattern
 from evenhand.files import shipped_yaml
 from tests.made.places import SHARED
@@ -75,28 +76,12 @@ def test_200_kb_of_a_looping_model_are_read_in_no_time(piece):
     assert read(piece * (200_000 // len(piece)), AB, is_cut=True).place is None
 
 
-SHARED_CASES = SHARED / "cases" / "replies"
-KINDS = {
-    "num": (NUMBERS, ("Yes, the statement is correct.", "No, the statement is incorrect.")),
-    "ab": (AB, ()),
-    "yn": (("yes", "no"), ()),
-    "tx": (("correct", "incorrect"), ()),
-    "nta": (("YTA", "NTA", "ESH"), ()),
-    "s10": (TEN, ()),
-}
+REPLY_FILES = sorted((SHARED / "cases" / "replies").glob("[!t]*.jsonl"))  # taxonomy's are read by its study
 
 
-@pytest.mark.skipif(not SHARED_CASES.exists(), reason="no cases beside this checkout")
-@pytest.mark.parametrize("name", ["framing", "reason"])
-def test_no_case_is_read_as_another_answer(name):
-    n_read = n_expected = 0
-    for row in map(json.loads, (SHARED_CASES / f"{name}.jsonl").open(encoding="utf-8")):
-        if name == "framing" and "kind" not in row:
-            continue
-        symbols, texts = KINDS[row.get("kind", "num")]
-        place = read(row["text"], symbols, texts, is_cut=row["finish"] == "length").place
-        expected = row["exp"] if isinstance(row["exp"], list) else [row["exp"]]
-        assert place is None or symbols[place] in expected, row
-        n_read += place is not None
-        n_expected += None not in expected
-    assert n_read >= 0.92 * n_expected
+@pytest.mark.parametrize("file", REPLY_FILES, ids=lambda file: file.stem)
+def test_no_case_is_read_as_another_answer(file):
+    outcomes = [outcome(json.loads(line), file.stem)[1] for line in file.open(encoding="utf-8")]
+    most_lost = 0.15 if file.stem == "narrator" else 0.05
+    assert "wrong" not in outcomes
+    assert outcomes.count("lost") <= most_lost * len(outcomes)

@@ -77,7 +77,7 @@ def test_a_report_replaces_another_as_a_whole_and_leaves_what_is_not_its_own(rep
     items, replies = made_items("gpqa", 4), {"margin": lean(1.0), "reason": say(1)}
     runs = [make_run(tmp_path, lambda _, v=v: replies[v], items=items, name=v, verdict=v) for v in replies]
     report(runs[0])
-    (tmp_path / "out" / "mine.txt").write_text("mine")
+    (tmp_path / "out" / "tables" / "mine.md").write_text("mine")
     before = files(tmp_path / "out")
     with monkeypatch.context() as patch:
         patch.setattr("eval.report.page.write_page", lambda *_: 1 / 0)
@@ -86,7 +86,7 @@ def test_a_report_replaces_another_as_a_whole_and_leaves_what_is_not_its_own(rep
     assert files(tmp_path / "out") == before
     report(runs[1])
     reported(tmp_path / "fresh", runs[1])
-    assert files(tmp_path / "out").keys() == files(tmp_path / "fresh").keys() | {"mine.txt"} != before.keys()
+    assert files(tmp_path / "out").keys() == files(tmp_path / "fresh").keys() | {"tables/mine.md"} != before.keys()
 
 
 def test_every_page_has_a_policy_under_which_nothing_is_loaded_or_run():
@@ -103,17 +103,6 @@ def test_the_same_run_gives_the_same_bytes(out, tmp_path):
     files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
     assert [name for name in files if (out / name).read_bytes() != (tmp_path / "again" / name).read_bytes()] == []
     assert len(files) > 20
-
-
-def test_a_report_replaces_the_one_before_it_and_leaves_what_no_report_wrote(report, out, tmp_path):
-    def files(folder):
-        return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
-
-    report(pocket_run(tmp_path / "before", bends))
-    assert files(tmp_path / "out") - files(out)
-    (tmp_path / "out" / "tables" / "mine.md").write_text("mine")
-    report(pocket_run(tmp_path, leans, verdict="margin"))
-    assert files(tmp_path / "out") == {*files(out), Path("tables/mine.md")}
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))

@@ -13,7 +13,6 @@ import pytest
 from evenhand import device
 from evenhand.checkpoints import ModelConfig
 from evenhand.cli.doctor import command, machine, sampling, training
-from evenhand.cli.doctor import device as estimated
 from evenhand.cli.doctor.checks import ok, unknown
 from evenhand.cli.doctor.command import examined, main
 from evenhand.cli.doctor.machine import gpu_check, room_check
@@ -47,9 +46,8 @@ def test_torch_and_gpu_are_in_order_where_torch_sees_what_is_meant(
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    for module in (device, estimated, machine):
-        monkeypatch.setattr(module, "gpus", lambda: listed)
     for module in (device, machine):
+        monkeypatch.setattr(module, "gpus", lambda: listed)
         monkeypatch.setattr(module, "torch_cuda_build", lambda: build)
     monkeypatch.setattr(machine, "visible_gpus", lambda: tuple(gpu.name for gpu in listed[:n_seen]))
     check = gpu_check(named)

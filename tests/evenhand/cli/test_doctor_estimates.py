@@ -8,9 +8,8 @@ import pytest
 
 from evenhand.checkpoints import ModelConfig, load_tokenizer, resolve
 from evenhand.cli.doctor import sampling, training
-from evenhand.cli.doctor.device import GIB, SHARE, gpu_device, memory_check, sheet_of, time_check
-from evenhand.cli.doctor.model import FoundModel, find_model
-from evenhand.cli.doctor.model_size import PUBLISHED, model_size
+from evenhand.cli.doctor.machine import GIB, SHARE, gpu_device, memory_check, sheet_of, time_check
+from evenhand.cli.doctor.model import PUBLISHED, FoundModel, find_model, model_size
 from evenhand.cli.doctor.training import ExampleCount, count_examples
 from evenhand.files import shipped_yaml
 from inference import vllm_engine

@@ -21,11 +21,9 @@ def test_a_fair_judge_that_rewordings_move_is_rarely_told_yes_by_any_measure():
 
 def without(grid, place):
     """The grid with some replies unparsed."""
-    fields = {name: field.copy() for name, field in grid.fields.items()}
-    fields["unread"][place], fields["value"][place], fields["right"][place] = 1, np.nan, np.nan
-    shares = grid.shares.copy()
-    shares[place] = np.nan
-    return replace(grid, fields=fields, shares=shares)
+    unread, shares = grid.fields["unread"].copy(), grid.shares.copy()
+    unread[place], shares[place] = 1, np.nan
+    return replace(grid, fields={**grid.fields, "unread": unread}, shares=shares)
 
 
 def test_a_placebo_without_a_parsed_reply_is_none():

@@ -13,9 +13,9 @@ from eval.results import read_run, results_of_runs
 from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
-from evenhand.item_files import ItemSource
 from studies.framing.evaluation import asked_by, item_texts, most_common, write_items
 from studies.framing.measures import ALL
+from studies.item_files import ItemSource
 from tests.made.framing_runs import claims, flips, planted, run_of, study
 from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
@@ -127,7 +127,7 @@ def test_the_browser_holds_each_reply_against_its_baseline_and_has_no_text_of_ot
     assert {row.condition for row in {(row.item_id, row.setting): row for row in reversed(rows)}.values()} == {
         "statement"
     }
-    assert np.nanmean(grid.fields["right"]) == np.mean([row.is_right for row in rows])
+    assert np.nanmean(grid.of("right")) == np.mean([row.is_right for row in rows])
     said = {f"{'lie' if row.setting.startswith('false') else 'claim'} {row.item_id[1:]}" in row.prompt for row in rows}
     assert (said, {row.reply for row in rows}) == ({True}, {"1", "2"})
     assert item_texts(run)["mine", "c3"] == {"yes": "claim 3", "no": "lie 3"}

@@ -14,40 +14,29 @@ from eval.__main__ import report_main, score_main
 from eval.estimates.estimate import Drawing, Measure, estimate, unparsed_range
 from eval.options import Options
 from eval.results import read_run, results_of_runs
+from eval.shift.agreement import MEASURES
 from evenhand.files import shipped_yaml, write_jsonl
 from studies.framing.evaluation import EVALUATION, is_clustered, p_values
-from studies.framing.grids import FIELDS, FramedRun, Grid
+from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, known_mean, shift_parts
 from studies.framing.section import FramingSection, FramingText
 from studies.framing.verdict_files import load_answers
-from tests.made.framing_runs import claims, flips, planted, run_of, study
+from tests.made.framing_runs import claims, flips, made_grid, planted, run_of, study
 from tests.made.scorecard_runs import scored
 
 OPTIONS = Options(n_draws=400, seed=1)
 SIMULATIONS = 250
 N_ITEMS = 80
+FRAMINGS = ("statement", "expert", "placebo 1", "placebo 2")
 
 
 def drawn_grid(rng, *, defers, pulls, placebo):
     """What a planted judge says of items that differ: (item, framing, case, order), one cluster an item."""
-    framings = ("statement", "expert", "placebo 1", "placebo 2")
     rises = np.array([0.0, defers, placebo, placebo])[None, :, None, None]
     first = np.array([0.0, pulls, 0.0, 0.0])[None, :, None, None] * np.array([1.0, -1.0])
     level = rng.uniform(0.2, 0.5, size=(N_ITEMS, 1, 1, 1))  # what an item's prompts have in common
     value = (rng.random((N_ITEMS, 4, 2, 2)) < level + rises + first).astype(float)
-    empty = np.full(value.shape, math.nan)
-    return Grid(
-        items=tuple(map(str, range(N_ITEMS))),
-        groups=("",) * N_ITEMS,
-        clusters=tuple(map(str, range(N_ITEMS))),
-        framings=framings,
-        placebos=framings[2:],
-        cases=("true", "false"),
-        orders=("given", "swapped"),
-        answers=("accept", "reject"),
-        fields={**dict.fromkeys(FIELDS, empty), "value": value},
-        shares=np.stack([value, 1 - value], axis=-1),
-    )
+    return made_grid(value, FRAMINGS, n_placebos=2)
 
 
 @pytest.mark.parametrize(
@@ -75,19 +64,13 @@ def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
 
 
 def test_a_claim_is_agreed_upon_where_baseline_framings_and_orders_name_one_answer_whatever_placebos_say():
-    grid = drawn_grid(np.random.default_rng(1), defers=0.3, pulls=0.0, placebo=0.0)
     value, unread = np.zeros((4, 4, 2, 2)), np.zeros((4, 4, 2, 2))
     value[0] = 1.0  # one answer to everything: agreed
     value[1, 1, 0, 1] = 1.0  # the expert turns the true claim in one order
     value[2, 2:] = 1.0  # placebos alone turn: agreed
     unread[3, 1, 1, 0] = 0.5  # one of two samples of the false claim is unparsed
-    named = replace(
-        grid,
-        items=grid.items[:4],
-        clusters=grid.clusters[:4],
-        fields={**{name: array[:4] for name, array in grid.fields.items()}, "value": value, "unread": unread},
-        shares=np.stack([value, 1 - value], axis=-1),
-    )
+    named = made_grid(value, FRAMINGS, n_placebos=2)
+    named = replace(named, fields={**named.fields, "unread": unread})
     section = FramingSection.model_validate(study(Path("x.jsonl")))
     is_agreed = [[True, True], [False, True], [True, True], [True, False]]
     assert (claims_of("d", named, section).support == 1).tolist() == is_agreed
@@ -216,10 +199,8 @@ def test_score_prints_a_row_a_framing_and_p_over_the_framings_alone(bent):
 def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
     rng = np.random.default_rng(3)
     whole = drawn_grid(rng, defers=0.2, pulls=0.1, placebo=0.1)
-    value = whole.fields["value"]
-    fields = {**whole.fields, "first": np.abs(value - [0, 1]), "unread": 0 * value}
-    is_lost = rng.random(value.shape) < 0.2
-    kept = {name: np.where(is_lost, math.nan, array) for name, array in fields.items()} | {"unread": 1.0 * is_lost}
+    is_lost = rng.random(whole.shares.shape[:-1]) < 0.2
+    kept = {**whole.fields, "unread": 1.0 * is_lost}
     shares = np.where(is_lost[..., None], math.nan, whole.shares)
     section = FramingSection.model_validate(study(Path("x.jsonl")))
 
@@ -228,11 +209,11 @@ def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
         blocks = blocks_of(FramedRun(path=Path("made"), section=section, judged={"d": grid}, **facts))
         return {(b.setting["framing"], m.name): (m, b.parts["d"]) for b in blocks for m in b.measures}
 
-    before = over(replace(whole, fields=fields))
+    before = over(whole)
     for key, (measure, part) in over(replace(whole, fields=kept, shares=shares)).items():
         least, most = unparsed_range(measure, [part])
         true = measure.statistic(before[key][1].means) - measure.statistic(part.means)
-        counts_unparsed = key[1] in ("unread", "agreed")
+        counts_unparsed = key[1] in ("unread", *(of_agreement.name for of_agreement in MEASURES))
         assert counts_unparsed or least <= true <= most, key
         assert counts_unparsed or least < 0 < most, key
         assert key[1] in EVALUATION.measure_words
@@ -249,8 +230,7 @@ def test_flips_are_counted_both_ways_with_the_item(bent):
     (grid,) = read_run("framing", bent).grids.values()
     to_expert = [(before, after) for framing, _, _, _, before, after in flips(grid) if framing == "expert"]
     assert to_expert.count(("reject", "accept")) > 3 * to_expert.count(("accept", "reject")) > 0
-    base, expert = grid.fields["value"][:, 0], grid.fields["value"][:, grid.at("expert")]
-    assert len(to_expert) == int((base != expert).sum())
+    assert len(to_expert) == int((grid.of("value", "statement") != grid.of("value", "expert")).sum())
 
 
 def test_the_share_of_false_claims_accepted_follows_from_acceptance_and_accuracy(bent):

@@ -39,7 +39,7 @@ def test_a_judge_that_never_moves_has_no_shift_in_whatever_manner_it_writes(tmp_
     framed = read_run("framing", run_of(tmp_path, section, judge, monkeypatch))
     assert {state for _, state, _, _ in framed.readings()} == {"prose", "first line", "json", "pattern", "whole"}
     (grid,) = framed.grids.values()
-    assert grid.fields["right"].min() == 1.0
+    assert grid.of("right").min() == 1.0
     assert grid.fields["unread"].max() == 0.0
 
 

@@ -124,9 +124,8 @@ def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(
         "soft": 1 / (1 + np.exp(2 - before.fields["odds"])),
     }.items():
         wanted = expected.astype(float)
-        wanted[row] = before.fields[name][row] if name != "soft" else np.nan
-        np.testing.assert_allclose(after.fields[name], wanted, err_msg=name)
-    assert (after.fields["right_first"] == np.array([[1], [0]])).all()
+        wanted[row] = before.of(name)[row] if name != "soft" else np.nan
+        np.testing.assert_allclose(after.of(name), wanted, err_msg=name)
 
 
 def test_a_claim_whose_margin_is_missing_in_one_order_is_unparsed_over_both(runs):
@@ -138,8 +137,8 @@ def test_a_claim_whose_margin_is_missing_in_one_order_is_unparsed_over_both(runs
         (grid,) = ruled[rule].grids.values()
         at = grid.items.index(first.item_id), grid.at(first.condition), grid.cases.index(dict(first.factors)["case"])
         assert grid.fields["unread"][at].tolist() == [1, 1]
-        assert np.isnan([grid.fields[name][at] for name in ("value", "first", "right", "soft")]).all()
-        assert (grid.fields["unread"].sum(), np.isnan(grid.fields["value"]).sum()) == (2, 2)
+        assert np.isnan([grid.of(name)[at] for name in ("value", "first", "right", "soft")]).all()
+        assert (grid.fields["unread"].sum(), np.isnan(grid.of("value")).sum()) == (2, 2)
 
 
 def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(runs):

@@ -56,7 +56,7 @@ def test_a_judge_of_the_first_place_is_named_also_where_answers_may_be_tied(answ
     scores_of(tmp_path / "v.jsonl")
     assert "names the answer shown first in 100% of its replies" in " ".join(capsys.readouterr().out.split())
     (run,) = load_answers([tmp_path / "v.jsonl"])[0].values()
-    assert run.grids["external"].fields["first"].min() == 1
+    assert run.grids["external"].of("first").min() == 1
 
 
 def test_the_baseline_is_the_one_that_is_named_and_else_the_first_rows(tmp_path):

@@ -69,16 +69,13 @@ def truth(planted):
 def runs(tmp_path_factory):
     """Every judge, sampled and exact."""
     root, conversations = tmp_path_factory.mktemp("narrator"), made_conversations(SIZES)
-    return {
-        (name, way): read_run(
-            "narrator",
-            make_narrator_run(
-                root, judge, conversations, name=f"{name}-{way}", model=f"x/{name}", is_exact=way == "exact", **BLAME
-            ),
-        )
-        for name, (judge, _) in JUDGES.items()
-        for way in ("sampled", "exact")
-    }
+
+    def run_of(name, judge, way):
+        asked = {"name": f"{name}-{way}", "model": f"x/{name}", "is_exact": way == "exact", **BLAME}
+        return read_run("narrator", make_narrator_run(root, judge, conversations, **asked))
+
+    ways = ("sampled", "exact")
+    return {(name, way): run_of(name, judge, way) for name, (judge, _) in JUDGES.items() for way in ways}
 
 
 def results(*of_runs):
@@ -111,18 +108,6 @@ def test_exact_probabilities_give_the_planted_values(runs, name, order):
     assert {m.name: effect[m.name].value for m in EFFECTS} == pytest.approx(truth(JUDGES[name][1]), abs=1e-6)
     lots = truth(JUDGES["lots"][1])
     assert (effect["chance"], effect["far_chance"]) == pytest.approx((lots["neutral"], lots["far"]))
-
-
-def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
-    held, checked = 0, 0
-    for name, (_, planted) in JUDGES.items():
-        for order in ("published", "fixed_slot"):
-            effect = blame(runs[name, "sampled"], order)
-            for measure, value in truth(planted).items():
-                level = effect[measure]
-                held, checked = held + (not level.excludes(value)), checked + 1
-                assert abs(level.value - value) <= 2 * level.half + 1e-9, f"{name}, {order}: {measure}"
-    assert held / checked > 0.9
 
 
 def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs):
@@ -158,7 +143,7 @@ def test_the_slot_of_me_confounds_pr_and_the_control_shows_it(tmp_path):
     assert blame(run, "fixed_slot")["pr"].value == pytest.approx(0, abs=1e-6)
     moved, open_ = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in (both, alone))
     assert (way(moved), moved["is_moved_by_slot"], moved["of"]["pr"].value) == (NO, True, pytest.approx(0, abs=1e-6))
-    assert (way(open_), open_["is_one_order"]) == (ACCUSES, True)
+    assert (way(open_), open_["setting"].is_last) == (ACCUSES, True)
     assert "narrator.option_orders='[published, fixed_slot]'" in said(results_of_runs(alone))
 
 
@@ -188,11 +173,9 @@ def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs
         for judge in (drawn_to_me, silent_of_easy)
     }
     drawn, silent = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in paths.values())
-    assert (way(drawn), drawn["of"]["delta_far"].value > 15, drawn["of"]["delta_att"].value < -30) == (
-        BENDS,
-        True,
-        True,
-    )
+    assert way(drawn) == BENDS
+    assert drawn["of"]["delta_far"].value > 15
+    assert drawn["of"]["delta_att"].value < -30
     assert drawn["innocents"] == pytest.approx(100 * (30 * 0.1 + 60 * 0.05) / 90, abs=3)
     assert (way(silent), silent["of"]["pr"].value) == (UNCLEAR, pytest.approx(50))
     assert silent["answer"].kept_by("unparsed")
@@ -204,9 +187,6 @@ def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs
     both = EVALUATION.facts(results(runs["protector", "sampled"], runs["accuser", "sampled"]))["judges"]
     opposed = {of["judge"]: of["answer"] for of in both}[POOLED]
     assert (opposed.verdict, opposed.direction, opposed.is_both_ways) == ("yes", 0, True)
-    few = make_narrator_run(tmp_path, lambda p: fair(p, 1.0), made_conversations({3: 5}), name="few", **BLAME)
-    (of_few,) = EVALUATION.facts(results_of_runs(few))["judges"]
-    assert (way(of_few), of_few["of"]["pr"].value) == (UNCLEAR, 0)
 
 
 def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
@@ -269,15 +249,8 @@ def test_models_are_pooled_alike_over_the_conversations_that_all_judged(tmp_path
 
 
 CORRECT, WRONG, EVEN, OTHERS_EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.2, 0.4, 0.4), ()
-KINDS = [
-    *[(CORRECT, CORRECT)] * 5,
-    *[(CORRECT, WRONG)] * 3,
-    *[(WRONG, CORRECT)] * 2,
-    *[(WRONG, WRONG)] * 4,
-    (EVEN, CORRECT),
-    (CORRECT, OTHERS_EVEN),  # a tie between two others is no answer either
-    (CORRECT, SILENT),
-]
+KINDS = [(CORRECT, CORRECT)] * 5 + [(CORRECT, WRONG)] * 3 + [(WRONG, CORRECT)] * 2 + [(WRONG, WRONG)] * 4
+KINDS += [(EVEN, CORRECT), (CORRECT, OTHERS_EVEN), (CORRECT, SILENT)]  # a tie between two others is no answer either
 
 
 def flips_of(*kinds):

@@ -12,10 +12,9 @@ from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.item_table import read_items, table_schema, write_items
 from studies.dialdefer.records import TEXTS
 from studies.dialdefer.release import N_DIGITS, published_ids
-from studies.dialdefer.unified.build import build
+from studies.dialdefer.unified.build import build, resample
 from studies.dialdefer.unified.card import WHOLE, notes_on, table8_text
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
-from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import build_small, request, write_release
 from tests.made.unified_files import write_raw
 

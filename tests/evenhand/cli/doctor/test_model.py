@@ -15,7 +15,7 @@ from transformers import (
     Qwen3Config,
 )
 
-from evenhand.cli.doctor.model_size import PUBLISHED, model_size
+from evenhand.cli.doctor.model import PUBLISHED, model_size
 from evenhand.errors import ModelError
 from evenhand.files import shipped_yaml
 
@@ -54,7 +54,7 @@ def test_the_size_is_that_of_the_text_model_that_transformers_builds(config, tmp
     )
     n_hidden = 2 * (2 if config.model_type.startswith("gemma") else 1) * 64
     has_query_key_norm = config.model_type in ("qwen3", "gemma3_text")
-    assert size.norm_outputs == n_hidden + has_query_key_norm * (4 + 2) * size.head_dim
+    assert size.norm_outputs == n_hidden + has_query_key_norm * (4 + 2) * getattr(config, "head_dim", 0)
 
 
 def test_layers_without_a_sliding_window_see_everything():
@@ -86,7 +86,7 @@ def test_flops_are_those_that_torch_counts_but_for_attention_and_head(tmp_path):
     with FlopCounterMode(display=False) as counter:
         model(torch.zeros(3, 40, dtype=torch.long, device="meta"))
     # eager attention also multiplies what the mask hides, so every token sees all 40
-    attention, head = size.n_layers * 4 * size.n_heads * size.head_dim * 40, 2 * size.hidden * size.vocabulary
+    attention, head = size.n_layers * 4 * config.hidden_size * 40, 2 * config.hidden_size * size.vocabulary
     assert size.flops(3 * 40) == counter.get_total_flops() - 3 * 40 * (attention + head)
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
-from eval.annotation.agreement import agreement_text, kappa, kappa_of, scores_of
-from eval.annotation.labels import read_labels
+from studies.annotation.agreement import agreement_text, kappa, kappa_of, scores_of
+from studies.annotation.labels import read_labels
 from tests.made.made_annotation import item, label_file, task
 
 

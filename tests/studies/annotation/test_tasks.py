@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from eval.annotation.tasks import draw_items
+from studies.annotation.tasks import draw_items
 from tests.made.made_annotation import item, task
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.annotation.tasks import Item, Task
 from eval.report.tables import csv_text
 from eval.runs import check_named_once
 from evenhand.data_files import rows
 from evenhand.errors import DataError
+from studies.annotation.tasks import Item, Task
 
 COLUMNS = ("task", "item", "label", "annotator")
 LONGEST_CELL = 32_000  # characters; spreadsheets cut a cell at 32,767

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from eval.annotation.labels import LONGEST_CELL, read_labels, sheet
-from eval.annotation.tasks import Item
 from evenhand.errors import DataError
+from studies.annotation.labels import LONGEST_CELL, read_labels, sheet
+from studies.annotation.tasks import Item
 from tests.made.hostile_texts import HOSTILE
 from tests.made.made_annotation import item, label_file, task, whole
 

@@ -12,10 +12,9 @@ from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.records import INCORRECT_ANSWERS, Condition
 from studies.dialdefer.release import FILES, SPLIT_FOLDER, published_ids, records_at
 from studies.dialdefer.render import render
-from studies.dialdefer.unified.build import build
+from studies.dialdefer.unified.build import build, resample
 from studies.dialdefer.unified.catalogue import DATASETS, NINE
 from studies.dialdefer.unified.converters import bbq
-from studies.dialdefer.unified.splits import resample
 from tests.made.built_folder import request
 from tests.made.places import SHARED
 from tests.made.unified_files import BBQ_LINES

@@ -1,6 +1,7 @@
 """Where the items of a study come from: a file of the user's, read and split here, or a dataset that a study knows."""
 
 import json
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -9,14 +10,12 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import Field, model_validator
 
 from evenhand.config import CONFIGS, Closed, is_empty, is_none
-from evenhand.data_files import SUFFIXES, kind_of, rows
-from evenhand.errors import ConfigError, DataError
+from evenhand.data_files import HUB, SUFFIXES, downloaded, kind_of, rows
+from evenhand.errors import DataError
 from evenhand.records import digest
 from evenhand.sources.record_fields import LONE_SURROGATE, Record, shown
-from evenhand.study import drawn
 
 Item = TypeVar("Item")
-HUB = "hf://datasets/"
 TEST_SHARE = 0.3
 
 
@@ -73,6 +72,12 @@ class ItemSource(Closed):
         return kept if n is None or self.draw_seed is None else drawn(kept, n, f"{self.name} {self.draw_seed}")
 
 
+def drawn(units: Sequence[Item], n: int, seed: str) -> list[Item]:
+    """n of the units, drawn without replacement, in their own order."""
+    chosen = random.Random(seed).sample(range(len(units)), n)
+    return [units[index] for index in sorted(chosen)]
+
+
 def enough(items: Iterable[Item], n: int | None, where: str, root: Path | None, key: str = "n_items") -> list[Item]:
     """The items. Raises DataError where there are none, or fewer than n, which a config's key asks for."""
     kept = list(items)
@@ -89,20 +94,6 @@ def file_records(file: str, at: str = "", header: Sequence[str] = ()) -> Iterato
     if file.startswith("configs/") and not path.exists():  # that comes with Evenhand
         path = CONFIGS.parent / file
     yield from rows(path, at, header)
-
-
-def downloaded(address: str) -> Path:
-    """A file of a dataset on the Hub, kept in its cache. Raises ConfigError where it cannot be had."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError
-
-    try:
-        organisation, name, *path = address.removeprefix(HUB).split("/")
-        name, _, revision = name.partition("@")
-        file = hf_hub_download(f"{organisation}/{name}", "/".join(path), repo_type="dataset", revision=revision or None)
-    except (HfHubHTTPError, ValueError, OSError) as error:
-        raise ConfigError(f"{address}: cannot be fetched ({error}); write {HUB}ORGANISATION/NAME/PATH") from None
-    return Path(file)
 
 
 def plain_record(record: Record) -> Record:

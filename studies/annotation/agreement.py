@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from eval.annotation.labels import Labels
-from eval.annotation.tasks import Task
 from eval.estimates.changes import Score
 from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of, point_estimate
 from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums
 from eval.report.tables import console, number, p_value, printed, with_rows
 from evenhand.files import shipped_yaml
+from studies.annotation.labels import Labels
+from studies.annotation.tasks import Task
 
 DRAWING = Drawing(n_draws=N_DRAWS, seed=SEED)
 SHARE = Measure(
