@@ -17,8 +17,8 @@ from studies.dialdefer.render import render
 from studies.dialdefer.section import DialDeferSection, PromptConfig, PromptVariant, Variant, family_of, prompt_variants
 from studies.dialdefer.templates import NO_FIRST, PROMPTS, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
+from studies.prompt_variants import check_variants_per_item, drawn_variants, n_drawn
 from training.config import TrainingConfig, WritingStudy, check_split
-from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import OneTokenAnswers, Sifted, TrainingPrompt, sifted
 
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
