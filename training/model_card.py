@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import ModelCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from evenhand.checkpoints import ModelConfig
@@ -32,31 +31,18 @@ def card_text(run: Path, folder: Path) -> str:
     config, merged = finished_config(run), read_json(folder / DONE_FILE)
     provenance, trained = read_json(run / PROVENANCE_FILE), read_json(run / DONE_FILE)
     study, counts = config.training, merged["items"]
-    facts = study.card_facts(config, sorted(counts or ()))
-    hub = facts.get("hub", {})
-    base = hub_id(config.model, provenance["model"])
-    adapter = "qlora" if config.quantisation.kind == "nf4" else "lora"
-    front = ModelCardData(
-        base_model=base,
-        base_model_relation="finetune" if base else None,
-        library_name="transformers",
-        pipeline_tag="text-generation",
-        language=["en"],
-        tags=["evenhand", "llm-as-a-judge", study.tag, trained["method"], adapter],
-        datasets=[hub[name] for name in counts or () if hub.get(name)] or None,
-    )
     environment = Environment(loader=FileSystemLoader([TEMPLATES, study.card.parent]), undefined=StrictUndefined)
     return environment.get_template(study.card.name).render(
-        facts,
-        card_data=front.to_yaml(),
+        {"hub": [], **study.card_facts(config, sorted(counts or ()))},
         config=config,
         called=study.called,
+        tag=study.tag,
         provenance=provenance,
         trained=trained,
         merged={"n_published_test": 0, **merged},
         excluded=Counter(line["dataset"] for _, line in read_jsonl(run / EXCLUDED_FILE)),
         counts=counts,
-        base=base,
+        base=hub_id(config.model, provenance["model"]),
         base_folder=Path(config.model.name).name,
         wheel=WHEEL if config.model.name == EMBEDDED_NAME else None,
         objective=" ".join((type(config).__doc__ or "").split()),

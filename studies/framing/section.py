@@ -16,14 +16,13 @@ from evenhand.config import Closed, is_empty, is_none
 from evenhand.data_files import kind_of
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.records import Prompt
-from evenhand.sources.record_fields import table_name
 from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Units, check_no_repeats
 from evenhand.templates import as_test, names_in, rendered, same_value, valid_template
 from studies.framing import asking
 from studies.framing.asking import FramedUnit, Framing, StudyTexts
 from studies.framing.rows import LETTERS, Columns, Row, are_families, load_rows, name_in_item, options_of, readings_of
 from studies.item_files import ItemSource
-from studies.units import first_answers, first_of_each, set_hash, symbol_turn
+from studies.units import first_answers, first_of_each, set_hash, symbol_turn, table_name
 
 MOST_ANSWERS = 101
 

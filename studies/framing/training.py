@@ -94,7 +94,7 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
     def prompts(self, unit: Row, config: TrainingConfig) -> Iterator[TrainingPrompt]:
         """Outcomes are the answers in their order, whichever symbols stand for them; see WritingStudy."""
         section = self.section_of(config)
-        framed = FramedUnit(unit, section.study_texts(config.verdict, has_placebos=False))
+        framed = FramedUnit(unit, section.study_texts(config.sampled.get("verdict", "margin"), has_placebos=False))
         names, prompts = framed.answers, framed.first_round
         for (case, framing, order), prompt in prompts.items():
             label = framed.label(case)

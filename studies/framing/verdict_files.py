@@ -12,11 +12,12 @@ from eval.verdict_files import Absent, Column, Layout, Texts, as_id, one_of, pla
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
-from evenhand.sources.record_fields import shown, table_name
+from evenhand.sources.record_fields import shown
 from evenhand.templates import same_value
 from studies.framing.asking import GIVEN, PLACEBO, SWAPPED
 from studies.framing.grids import FramedRun
 from studies.framing.section import FramingSection, FramingText
+from studies.units import table_name
 
 BETWEEN = "|"  # names in the column `answers`
 TIE = re.compile(r"=|\b(tied?|ties|draw|equal|same|both|neither)\b", re.IGNORECASE)  # in its name

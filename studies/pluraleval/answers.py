@@ -16,8 +16,7 @@ from typing import Any
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Estimate, Measure, clustered
 from eval.report.tables import number
-from eval.shift.answer import LITTLE, Answer, Shift, answer
-from eval.shift.contrast import shift_over_units, with_extremes
+from eval.shift.answer import LITTLE, Answer, Shift, answer, shift_over_units, with_extremes
 from studies.pluraleval import observe
 from studies.pluraleval.observe import AGAINST, BIASED, NEUTRAL, OPPOSING, SIDES, SUPPORTING, TOWARD, Quantity
 from studies.pluraleval.records import TASKS

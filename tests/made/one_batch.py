@@ -88,13 +88,12 @@ def verdict_trainer(config, model, examples, folder, reference=None):
     objective = objective_of(config)
     groups = groups_of(examples, config.optimiser.batch_by)
     return VerdictTrainer(
-        model=model,
-        args=training_arguments(config, folder),
-        groups=groups,
-        dev=[],
+        model,
         plan=schedule(groups, config),
         objective=objective,
-        collator=Collator(
+        args=training_arguments(config, folder),
+        train_dataset=groups,
+        data_collator=Collator(
             pad=model.config.pad_token_id,
             branches=objective.branches,
             reference=reference,

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.made.made_examples import TALKS
+from tests.made.made_examples import TALKS, example
 from tests.made.training_runs import tiny_run
 from training.batches import padded_logs
 from training.objectives import (
@@ -21,7 +21,7 @@ from training.objectives import (
     objective_of,
     paired,
 )
-from training.reference import objective_for
+from training.reference import chance_of
 
 # Four prompts with two answers: log-probabilities over the vocabulary, of the verdict and of EOS behind it.
 VERDICTS = [[-0.4, -1.3], [-2.0, -0.2], [-0.9, -0.7], [-3.1, -0.05]]
@@ -224,7 +224,8 @@ def test_a_config_gets_its_loss_with_its_numbers(method, keys, expected):
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_margin_takes_off_it(method, eos):
-    objective = objective_of(tiny_run(method, examples={"loss_on_eos": eos}))
+    config = tiny_run(method, examples={"loss_on_eos": eos})
+    objective, chance = objective_of(config), chance_of(config, [example([5])], None, 0)
     coin = [[math.log(0.5)] * 2] * 4
 
     def loss(gain):
@@ -235,8 +236,8 @@ def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_mar
         judge = answers(verdicts.log_softmax(-1), ends, reference=coin, reference_verdicts=coin)
         return objective.loss(judge).mean().item()
 
-    assert loss(0) == pytest.approx(objective.chance, rel=1e-6)
-    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
+    assert loss(0) == pytest.approx(chance.loss, rel=1e-6)
+    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(chance.slope, rel=1e-3)
 
 
 def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself():
@@ -289,8 +290,8 @@ def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alon
 
 def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_of_their_own():
     examples = [example for group in TALKS for example in group]
-    objective = objective_for(tiny_run(study="narrator"), examples, None)
-    assert objective_for(tiny_run("bct", examples={"replies": "r"}), examples, None, 49_152).chance == math.log(49_152)
+    chance = chance_of(tiny_run(study="narrator"), examples, None, 0)
+    assert chance_of(tiny_run("bct", examples={"replies": "r"}), examples, None, 49_152).loss == math.log(49_152)
     coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in examples]).double()
     right = [e.right for e in examples]
 
@@ -303,7 +304,7 @@ def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_o
             .item()
         )
 
-    assert loss(0) == pytest.approx(objective.chance, rel=1e-6)
-    assert objective.chance == pytest.approx((3 * math.log(2) + 5 * math.log(4) + 4 * math.log(3)) / 12)
-    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
-    assert objective.chance_accuracy == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)
+    assert loss(0) == pytest.approx(chance.loss, rel=1e-6)
+    assert chance.loss == pytest.approx((3 * math.log(2) + 5 * math.log(4) + 4 * math.log(3)) / 12)
+    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(chance.slope, rel=1e-3)
+    assert chance.accuracy == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)
