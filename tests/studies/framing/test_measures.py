@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from eval.__main__ import report_main, score_main
-from eval.estimates.estimate import Drawing, Drawn, estimate, unparsed_range
+from eval.estimates.estimate import Drawing, estimate, unparsed_range
 from eval.options import Options
 from eval.results import read_run, results_of_runs
 from eval.shift.agreement import MEASURES
@@ -56,7 +56,7 @@ def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
             for measure in part.measures:
                 if measure.name in wanted:
                     observed = columns(f"d{rng.integers(1 << 30)}", grid, part.arrays(grid))
-                    found = estimate(measure, [Drawn(observed=observed, drawing=drawing)])
+                    found = estimate(measure, [observed], drawing)
                     covered[measure.name] += not found.excludes(wanted[measure.name])
     assert {name: 0.92 <= n / SIMULATIONS <= 0.98 for name, n in covered.items()} == dict.fromkeys(wanted, True), (
         covered
