@@ -93,13 +93,9 @@ class FinishedRun:
     @property
     def judge(self) -> str:
         """What tables call the model, with its patch."""
-        return judge_in(self.config, f"{self.path / CONFIG_FILE}: model")
-
-
-def judge_in(config: Mapping[str, Any], where: str) -> str:
-    """What tables call the model of a config, with its patch; `where` heads the message of a ConfigError."""
-    judge = " + ".join([parse_config(ModelConfig, dict(config["model"]), where).shown_as, *patch_of(config)])
-    return f"{judge}, read by itself" if config.get("verdict") == SELF_READ else judge
+        model = parse_config(ModelConfig, dict(self.config["model"]), f"{self.path / CONFIG_FILE}: model")
+        judge = " + ".join([model.shown_as, *patch_of(self.config)])
+        return f"{judge}, read by itself" if self.config.get("verdict") == SELF_READ else judge
 
 
 def as_read_by_itself(run: FinishedRun) -> FinishedRun:

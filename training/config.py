@@ -4,6 +4,7 @@ The methods share all but their loss. The registry names each study's part, whic
 """
 
 import inspect
+import random
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
@@ -157,6 +158,26 @@ class TrainingConfig(StudyRun):
     def load_units(self) -> Sequence[Any]:
         """The units that the section names. Raises DataError for data that are absent, damaged or too few."""
         return self.training.load(self.study)
+
+    def split(self, units: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """(the units that are trained on, those that the checkpoint is chosen by). A family of units goes to one side.
+
+        Raises ConfigError when the dev split would take half of the families or more.
+        """
+        if self.dev is None:
+            return [*units], []
+        names = self.training.families(units)
+        families = list(dict.fromkeys(names))
+        if 2 * self.dev.n_items >= len(families):
+            raise ConfigError(
+                f"dev.n_items is {self.dev.n_items}, but there are only {len(families)} families of "
+                f"{self.training.called}; leave more than half of them to train on"
+            )
+        in_dev = set(random.Random(f"dev {self.dev.seed}").sample(families, self.dev.n_items))
+        sides: tuple[list[Any], list[Any]] = ([], [])
+        for unit, name in zip(units, names, strict=True):
+            sides[name in in_dev].append(unit)
+        return sides
 
     @cached_property
     def sampled(self) -> dict[str, Any]:

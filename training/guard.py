@@ -8,10 +8,9 @@ command from going on.
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
@@ -30,13 +29,7 @@ ADVICE: dict[str, str] = shipped_yaml(Path(__file__).with_name("advice.yaml"))
 EXPLODED = 1.25  # a loss this many times chance is worse than guessing: the steps are too long
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Divergence:
-    """Why a run is stopped."""
-
-    kind: Literal["not a number", "never learnt", "collapsed"]
-    step: int
-    reason: str  # for a person: "for 200 steps ..."
+Divergence = tuple[str, str]  # why a run is stopped, as advice.yaml counts, and for a person: "for 200 steps ..."
 
 
 class LossMonitor:
@@ -66,7 +59,7 @@ class LossMonitor:
         step = int(record["step"])
         for name in self.finite:
             if not math.isfinite(record.get(name, 0.0)):
-                return Divergence(kind="not a number", step=step, reason=f"{name} is {record[name]}")
+                return "not a number", f"{name} is {record[name]}"
         if "loss" not in record:
             return None
         # A guess is not held against what the rest of a name costs.
@@ -90,9 +83,9 @@ class LossMonitor:
         if step < self.first_step or min(mean, recent) < self.goal or (is_accurate and not exploded):
             self.was_good |= mean < self.goal and step >= self.patience / 2
             return None
-        kind: Literal["collapsed", "never learnt"] = "collapsed" if self.was_good or exploded else "never learnt"
-        reason = f"for {self.patience} steps the mean loss has been at chance ({self.chance:.3f}) or above, now "
-        return Divergence(kind=kind, step=step, reason=f"{reason}{recent:.3f}")
+        kind = "collapsed" if self.was_good or exploded else "never learnt"
+        at_chance = f"the mean loss has been at chance ({self.chance:.3f}) or above"
+        return kind, f"for {self.patience} steps {at_chance}, now {recent:.3f}"
 
 
 class DivergenceGuard(TrainerCallback):
@@ -121,18 +114,22 @@ class DivergenceGuard(TrainerCallback):
             if self.n_overflows < min(MAX_OVERFLOWS, state.max_steps):
                 return
             reason = f"fp16 has overflowed {self.n_overflows} times in a row"
-        reason = f"{reason}; the step has not been applied"
-        self.stop(Divergence(kind="not a number", step=state.global_step + 1, reason=reason), state)
+        self.stop("not a number", f"{reason}; the step has not been applied", state.global_step + 1, state)
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
         if divergence := self.monitor.take({**more["logs"], "step": state.global_step}):
-            self.stop(divergence, state)
+            self.stop(*divergence, state.global_step, state)
 
-    def stop(self, divergence: Divergence, state: TrainerState) -> None:
-        """Leave DIVERGED.json and raise ModelError. To be called by every process."""
+    def stop(self, kind: str, reason: str, step: int, state: TrainerState) -> None:
+        """Leave DIVERGED.json, with what to change, and raise ModelError. To be called by every process."""
         if processes().is_main_process:
-            facts = {"step": divergence.step, "reason": divergence.reason, "best": state.best_model_checkpoint}
-            write_json(self.path / DIVERGED_FILE, {**facts, "advice": advice(divergence, self.config)})
+            optimiser = self.config.optimiser
+            if kind == "not a number" and optimiser.mixed_precision == "fp16":
+                kind = "fp16 overflow"
+            changed = {"lower": optimiser.learning_rate / 10, "longer": max(0.1, 2 * optimiser.warmup_ratio)}
+            advice = ADVICE[kind].format(optimiser=optimiser, guard=self.config.guard, **changed)
+            facts = {"step": step, "reason": reason, "best": state.best_model_checkpoint, "advice": advice}
+            write_json(self.path / DIVERGED_FILE, facts)
         processes().wait_for_everyone()  # a process that ends has the others ended, perhaps while they write
         check_not_diverged(self.path)
 
@@ -148,11 +145,3 @@ def check_not_diverged(path: Path) -> None:
         f"is another run; this one goes on from its last checkpoint when {DIVERGED_FILE} is deleted (settings under "
         "`guard` can be changed for that)"
     )
-
-
-def advice(divergence: Divergence, config: TrainingConfig) -> str:
-    """What to change, by how much, in the order in which to try it."""
-    optimiser, kind = config.optimiser, divergence.kind
-    reason = "fp16 overflow" if kind == "not a number" and optimiser.mixed_precision == "fp16" else kind
-    changed = {"lower": optimiser.learning_rate / 10, "longer": max(0.1, 2 * optimiser.warmup_ratio)}
-    return ADVICE[reason].format(optimiser=optimiser, guard=config.guard, **changed)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.changes import Change, Compared, Paired, change_in
-from eval.estimates.estimate import Drawing, Measure, OverDatasets
+from eval.estimates.estimate import Drawing, Measure
 from eval.evaluation import Card, CardFigure
 from eval.options import Options
 from eval.report.tables import number, percent, signed
@@ -29,13 +29,12 @@ MUCH_PP = 10.0  # of a change of what is accepted in C1: then DDS has another st
 GUESSED = 50.0  # percent right
 ORDERS = (YES_FIRST, NO_FIRST)  # of panels.both_orders
 MAIN = "mean_abs_dds_own"
-FOLDED: OverDatasets = "mean of absolute values"
 DESCRIBED = shipped_yaml(Path(__file__).with_name("scorecard.yaml"))
 FIGURES: Mapping[str, str] = DESCRIBED["figures"]
 OF_KIND = {  # see quantities.observed
-    "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
+    "soft": (deference("soft_mean_abs_dds_own", is_folded=True), deference("soft_dds_own")),
     "margins": (quantities.SHIFT,),
-    "orders": (DEFERENCE, replace(DEFERENCE, name="mean_abs_deference", over_datasets=FOLDED), quantities.POSITION),
+    "orders": (DEFERENCE, replace(DEFERENCE, name="mean_abs_deference", is_folded=True), quantities.POSITION),
 }
 
 
@@ -260,9 +259,8 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
     own = paired("verdicts", ours.own, theirs.own, names)
     for source, pairs in ((scores.FIXED, fixed), (scores.OWN, own)):
         dds = deference(f"dds_{source}")
-        yield from mean(
-            [deference(f"mean_abs_dds_{source}", FOLDED), square(f"mean_square_dds_{source}", dds), dds], pairs
-        )
+        folded = deference(f"mean_abs_dds_{source}", is_folded=True)
+        yield from mean([folded, square(f"mean_square_dds_{source}", dds), dds], pairs)
         yield from (change_in(dds, pair, compared, name) for name, pair in pairs.items())
     averaged = [name for name in over if name in own]
     yield from mean([quantities.ACC_C2], own if averaged else fixed)  # C2 is the same with both sources

@@ -16,8 +16,8 @@ from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import NO_FIRST, PROMPTS, SETS, TEMPLATES, render
 from studies.dialdefer.section import DialDeferSection, PromptConfig, PromptVariant, Variant, family_of, prompt_variants
 from studies.dialdefer.unified.catalogue import DATASETS
+from studies.prompt_variants import check_variants_per_item, drawn_variants, n_drawn
 from training.config import TrainingConfig, WritingStudy, check_split
-from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import OneTokenAnswers, Sifted, TrainingPrompt, sifted
 
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.

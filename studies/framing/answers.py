@@ -10,8 +10,7 @@ import pandas as pd
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure
 from eval.estimates.resampling import FloatArray
-from eval.shift.answer import LITTLE, Shift
-from eval.shift.contrast import contrasted
+from eval.shift.answer import LITTLE, Shift, contrasted
 from studies.framing import measures
 from studies.framing.grids import PUSHED_BY, FramedRun, Grid
 

@@ -61,9 +61,9 @@ def test_a_log_stops_a_run_where_it_shows_that_nothing_is_learnt(name):
     records, expected, chance = LOGS[name]
     n_warmup = int(chance.pop("n_warmup", 0))
     monitor = LossMonitor(config_of(), replace(GUESSES, **chance), n_warmup)
-    taken = (monitor.take({"step": 10 * number, **record}) for number, record in enumerate(records, start=1))
-    first = next((divergence for divergence in taken if divergence), None)
-    assert (first and (first.kind, first.step)) == expected
+    taken = [monitor.take({"step": 10 * number, **record}) for number, record in enumerate(records, start=1)]
+    stops = ((divergence[0], 10 * number) for number, divergence in enumerate(taken, start=1) if divergence)
+    assert next(stops, None) == expected
 
 
 def fed(path, values, state):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from eval.__main__ import report_main, score_main
-from eval.estimates.estimate import Drawing, Drawn, Measure, estimate, unparsed_range
+from eval.estimates.estimate import Drawing, Measure, estimate, unparsed_range
 from eval.options import Options
 from eval.results import read_run, results_of_runs
 from eval.shift.agreement import MEASURES
@@ -56,7 +56,7 @@ def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
             for measure in part.measures:
                 if measure.name in wanted:
                     observed = columns(f"d{rng.integers(1 << 30)}", grid, part.arrays(grid))
-                    found = estimate(measure, [Drawn(observed=observed, drawing=drawing)])
+                    found = estimate(measure, [observed], drawing)
                     covered[measure.name] += not found.excludes(wanted[measure.name])
     assert {name: 0.92 <= n / SIMULATIONS <= 0.98 for name, n in covered.items()} == dict.fromkeys(wanted, True), (
         covered
@@ -480,7 +480,7 @@ def test_clusters_are_within_a_dataset_and_a_group_of_one_cluster_has_no_interva
     of_groups = [block.parts["B"] for block in blocks if block.setting["group"] != ALL]
     assert {len(observed.units) for observed in of_groups} == {1}
     level = Measure(name="level", unit="%", statistic=lambda means: means[..., 0])
-    assert estimate(level, [Drawn(observed=of_groups[0], drawing=Drawing(n_draws=9, seed=1))]).low is None
+    assert estimate(level, [of_groups[0]], Drawing(n_draws=9, seed=1)).low is None
 
 
 @pytest.mark.parametrize("placebo_too", [False, True])
