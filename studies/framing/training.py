@@ -120,8 +120,7 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
 
     def card_facts(self, config: TrainingConfig, datasets: Sequence[str]) -> Mapping[str, Any]:
         """The study's own texts; items are shown by none; see StudyTraining."""
-        sources = dict.fromkeys(datasets, "its licence is not known to Evenhand")
-        return {"section": self.section_of(config), "sources": sources}
+        return {"section": self.section_of(config)}
 
 
 TRAINING = FramingTraining()

@@ -105,14 +105,6 @@ def test_a_run_of_nothing_but_overflows_is_stopped(model, tmp_path, device, monk
 
 
 @pytest.mark.slow
-def test_the_task_is_learnt_where_nothing_is_planted(model, tmp_path, monkeypatch, one_thread):
-    plant(easy_items(40), monkeypatch)
-    run = train(easy_run(model, tmp_path, guard={"patience_steps": 20}, optimiser={"max_steps": 20}))
-    assert (run / DONE_FILE).exists()
-    assert max(list(logged(run).values())[-5:]) < 0.5
-
-
-@pytest.mark.slow
 def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights_and_for_good(
     model, tmp_path, monkeypatch
 ):
