@@ -18,11 +18,11 @@ from eval.report.tables import TableSpec, legend, table_from, yaml_tables
 from eval.results import Results, by_change, changes_table
 from eval.runs import FinishedRun, Verdicts
 from eval.scorecard.arms import BASE, CardArm
-from eval.shift.agreement import MEASURES, risk_plots
 from eval.shift.answer import FEWEST_PLACEBOS, LITTLE, Answer, answer, in_one_family, with_floors
 from evenhand.config import parse_config
 from evenhand.errors import EvenhandError
 from evenhand.records import plain
+from studies.abstaining import MEASURES, risk_plots
 from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO, SWAPPED
 from studies.framing.grids import FramedRun

@@ -13,7 +13,7 @@ import numpy as np
 from eval.estimates.estimate import Measure, Observed
 from eval.estimates.resampling import FloatArray
 from eval.evaluation import Block
-from eval.shift.agreement import AGREED, MEASURES, UNCLEAR, Claims
+from studies.abstaining import AGREED, MEASURES, UNCLEAR, Claims
 from studies.framing.grids import PUSHED_BY, SHARE_OF, FramedRun, Grid
 from studies.framing.section import FramingSection
 

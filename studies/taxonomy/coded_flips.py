@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from eval.reading.objects import OK, broken, json_in
-from eval.runs import FinishedRun, PlannedPrompt, folder_read, judge_names
+from eval.runs import FinishedRun, PlannedPrompt, judge_names
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.thoughts import without_thinking
-from studies.built_folder import MANIFEST_FILE, read_manifest
+from studies.built_folder import MANIFEST_FILE, folder_read, read_manifest
 from studies.flips import KIND, flips_hash, read_flips
 from studies.taxonomy.codebook import CATEGORY_OF, CODES, UNEXPLAINED
 from studies.taxonomy.section import KEY

@@ -10,7 +10,7 @@ from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
 from inference.config import parse_sampling_config
 from inference.sampling import sample
-from studies.dialdefer.templates import TEMPLATES
+from studies.dialdefer.render import TEMPLATES
 from studies.framing.grids import Grid
 from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, scripted

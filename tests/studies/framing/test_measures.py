@@ -14,8 +14,8 @@ from eval.__main__ import report_main, score_main
 from eval.estimates.estimate import Drawing, estimate, unparsed_range
 from eval.options import Options
 from eval.results import read_run, results_of_runs
-from eval.shift.agreement import MEASURES
 from evenhand.files import shipped_yaml, write_jsonl
+from studies.abstaining import MEASURES
 from studies.framing.evaluation import EVALUATION, is_clustered, p_values
 from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, known_mean, shift_parts
