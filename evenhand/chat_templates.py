@@ -64,13 +64,6 @@ def found_in(tokenizer: Any, texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for text in texts for name in pattern.findall(text))) if pattern else []
 
 
-def marked(text: str, marks: Mapping[str, str]) -> str:
-    """A content with marks in place of the names."""
-    for mark, name in sorted(marks.items(), key=lambda pair: len(pair[1]), reverse=True):
-        text = text.replace(name, mark)
-    return text
-
-
 def restored(text: str, marks: Mapping[str, str]) -> str:
     """A text with the names back in place of their marks."""
     return text.translate({ord(mark): name for mark, name in marks.items()})
@@ -118,11 +111,13 @@ def render_chat(
     Raises ModelError when the tokenizer has no chat template or refuses the messages.
     """
     contents = [message.content for message in messages]
-    free = (chr(code) for code in range(FIRST_MARK, 0x110000) if not any(chr(code) in content for content in contents))
-    marks = dict(zip(free, found_in(tokenizer, contents), strict=False)) if chat_template else {}
-    turns = [{"role": m.role, "content": marked(m.content, marks)} for m in messages]
     if not chat_template:
-        return "\n\n".join(turn["content"] for turn in turns)
+        return "\n\n".join(contents)
+    free = (chr(code) for code in range(FIRST_MARK, 0x110000) if not any(chr(code) in content for content in contents))
+    marks = dict(zip(free, found_in(tokenizer, contents), strict=False))
+    turns = [{"role": message.role, "content": message.content} for message in messages]
+    for mark, name in sorted(marks.items(), key=lambda pair: len(pair[1]), reverse=True):
+        turns = [{**turn, "content": turn["content"].replace(name, mark)} for turn in turns]
     if not getattr(tokenizer, "chat_template", None):
         raise ModelError(
             f"{tokenizer.name_or_path}: has no chat template; take an instruct model, or set `chat_template: false`"

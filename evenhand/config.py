@@ -159,19 +159,6 @@ def config_parser(verb: str, main: Callable[..., None], epilog: str) -> argparse
     return parser
 
 
-def by_config(words: Sequence[str]) -> list[list[str]]:
-    """Each config with the key=value words behind it. Raises ConfigError for such words before any config."""
-    configs: list[list[str]] = []
-    for word in words:
-        if "=" not in word or os.path.exists(word):  # noqa: PTH110  # Path.exists raises for a long word
-            configs.append([word])
-        elif configs:
-            configs[-1].append(word)
-        else:
-            raise ConfigError(f"'{word}' stands before any config; key=value words belong to the config before them")
-    return configs
-
-
 def config_tree(words: Sequence[str]) -> dict[str, Any]:
     """What words[0] (see config_file) holds, with the later words ("a.b=value", "list[0].key=value") applied.
 

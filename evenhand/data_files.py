@@ -52,17 +52,16 @@ def rows(path: Path, at: str = "", header: Sequence[str] = ()) -> Iterator[Recor
     already. Raises DataError that names file and line, also where there is no row.
     """
     kind, record = kind_of(path), None
+    is_table = kind in (".csv", ".tsv")
     if kind not in SUFFIXES:
         raise DataError(f"{path}: takes {', '.join(SUFFIXES)}, and all but parquet also as .gz")
-    if kind in (".csv", ".tsv", ".parquet") and at:
-        raise DataError(
-            f"{path}: has no key '{at}', as only a JSON document has; take the tool's JSON, or leave it out"
-        )
-    if header and kind not in (".csv", ".tsv"):
+    if at and (is_table or kind == ".parquet"):
+        raise DataError(f"{path}: has no key '{at}': only a JSON document has; take the tool's JSON, or leave it out")
+    if header and not is_table:
         raise DataError(f"{path}: header names the columns of CSV and TSV alone, and here rows do; leave it out")
     if kind == ".parquet":
         records = parquet_rows(path)
-    elif kind in (".csv", ".tsv"):
+    elif is_table:
         records = csv_rows(path, header)
     else:
         records = document_rows(path, at) if kind == ".json" or at else line_rows(path)
@@ -155,45 +154,41 @@ def csv_rows(path: Path, header: Sequence[str]) -> Iterator[Record]:
 def csv_records(
     lines: Iterable[bytes], name: str, columns: Iterable[str] = (), header: Sequence[str] = ()
 ) -> Iterator[Record]:
-    """Rows of a table with a header that must hold `columns`, or whose header is given; separated by commas, semicolons
-    or tabs. Cells are texts, which may hold newlines."""
-    table = csv_cells(lines, name, len(header))
-    line, header = (1, header) if header else next(table, (1, list[str]()))
-    names = [cell.strip() for cell in header]
-    if repeated := [cell for cell in names if cell and names.count(cell) > 1]:
-        raise DataError(f"{name}:{line}: column '{repeated[0]}' is there {names.count(repeated[0])} times; keep one")
-    for column in columns:
-        Record(dict.fromkeys(names), f"{name}:{line}", 0).get(column)
-    for index, (line, cells) in enumerate(table):
-        yield Record(dict(zip(names, cells, strict=True)), f"{name}:{line}", index)
-
-
-def csv_cells(file: Iterable[bytes], name: str, width: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """(line that it starts on, cells) of the header and each row; those without any text are skipped.
-
-    Cells are separated by what is most frequent in the first line: comma, semicolon or tab. width: of a row; 0 is that
-    of the first one.
+    """Rows of a table with a header that must hold `columns`, or whose header is given. Cells are texts, which may hold
+    newlines; they are separated by what is most frequent in the first line: comma, semicolon or tab. A row without any
+    text is skipped.
     """
     csv.field_size_limit(LONGEST_CELL)
-    start = 1
-    lines = dropwhile(lambda line: BEFORE_HEADER.fullmatch(line[1]), enumerate(decoded(file, name)))
-    n_blank, head = next(lines, (0, ""))
-    unquoted = re.sub('"[^"]*"', "", head)
-    rows = csv.reader(
-        chain([head], (line for _, line in lines)), strict=True, delimiter=max(",;\t", key=unquoted.count)
-    )
+    numbered = dropwhile(lambda line: BEFORE_HEADER.fullmatch(line[1]), enumerate(decoded(lines, name)))
+    n_blank, first = next(numbered, (0, ""))
+    separator = max(",;\t", key=re.sub('"[^"]*"', "", first).count)
+    table = csv.reader(chain([first], (line for _, line in numbered)), strict=True, delimiter=separator)
+    index, place = 0, f"{name}:{n_blank + 1}"
+    names = header_of(header, place, ())
     try:
-        start = n_blank + 1
-        for cells in rows:
+        for cells in table:
             if any(map(str.strip, cells)):
-                width = width or len(cells)
-                if len(cells) != width:
-                    counts = f"row has {len(cells)} columns, the header {width}"
-                    raise DataError(f"{name}:{start}: {counts}; quote cells that hold commas or newlines")
-                yield start, cells
-            start = n_blank + rows.line_num + 1
+                if not names:
+                    names = header_of(cells, place, columns)
+                elif len(cells) != len(names):
+                    counts = f"row has {len(cells)} columns, the header {len(names)}"
+                    raise DataError(f"{place}: {counts}; quote cells that hold commas or newlines")
+                else:
+                    yield Record(dict(zip(names, cells, strict=True)), place, index)
+                    index += 1
+            place = f"{name}:{n_blank + table.line_num + 1}"
     except csv.Error as error:
-        raise DataError(f"{name}:{start}: is not a CSV row ({error}); {AGAIN}") from None
+        raise DataError(f"{place}: is not a CSV row ({error}); {AGAIN}") from None
+
+
+def header_of(cells: Iterable[str], place: str, columns: Iterable[str]) -> list[str]:
+    """A table's names. Raises DataError for one that is there twice, and for one of `columns` that is not there."""
+    names = [cell.strip() for cell in cells]
+    if repeated := [cell for cell in names if cell and names.count(cell) > 1]:
+        raise DataError(f"{place}: column '{repeated[0]}' is there {names.count(repeated[0])} times; keep one")
+    for column in columns:
+        Record(dict.fromkeys(names), place, 0).get(column)
+    return names
 
 
 def line_rows(path: Path) -> Iterator[Record]:

@@ -3,8 +3,9 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from evenhand.errors import ConfigError
+from evenhand.errors import ConfigError, DataError
 from evenhand.records import Completion, Prompt, digest
+from evenhand.sources.record_fields import shown
 from evenhand.study import ALL, Replies, VariantsPerItem
 
 
@@ -48,3 +49,10 @@ def check_samples_all_variants(number: VariantsPerItem, where: str) -> None:
     """Raises ConfigError where a config that samples draws prompt variants."""
     if number != ALL:
         raise ConfigError(f"{where}: is for training alone; a config that samples asks all variants")
+
+
+def table_name(text: str) -> str:
+    """A name for tables. Raises DataError for one in brackets, as tables' own rows have, such as (all)."""
+    if text.startswith("(") and text.endswith(")"):
+        raise DataError(f"is {shown(text)}, and names in brackets are those of our own rows; rename it")
+    return text

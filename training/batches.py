@@ -45,6 +45,11 @@ class LogProbs(NamedTuple):
     totals: tuple[float, ...]  # of the whole answer: with EOS where that is learnt
 
 
+def n_tokens(group: Group) -> int:
+    """Tokens of a group's examples, each counted for itself."""
+    return sum(example.n_tokens for example in group)
+
+
 def groups_of(examples: Sequence[Example], batch_by: str) -> list[Group]:
     """The examples item by item, group by group, or for `random` one by one."""
     if batch_by == "random":
@@ -73,15 +78,17 @@ def schedule(groups: Sequence[Group], config: TrainingConfig) -> Schedule:
     in_step = n_groups * n_micro
     wanted = optimiser.max_steps * in_step if optimiser.max_steps else round(optimiser.epochs * len(groups))
     order = endless(len(groups), wanted, optimiser.seed)
-    lengths = [sum(example.n_tokens for example in group) for group in groups]
-    cut: list[list[int]] = []
+    lengths = [n_tokens(group) for group in groups]
+    microbatches: list[list[int]] = []
     n_steps = n_taken = 0
     for start in range(0, len(order), in_step):
         step = sorted(order[start : start + in_step], key=lambda index: (lengths[index], index))
         n_parts = min(n_micro, len(step) // optimiser.n_processes * optimiser.n_processes)
         if n_parts == 0:
             break
-        cut += parts(step, n_parts)
+        # Of unequal ones the first, which hold the shortest examples, have one more: processes that share a last,
+        # smaller step can have to take two groups at once where the batch size is one. These should fit into memory.
+        microbatches += [part.tolist() for part in np.array_split(step, n_parts)]
         n_steps += 1
         n_taken += len(step)
     if n_steps == 0:
@@ -89,18 +96,7 @@ def schedule(groups: Sequence[Group], config: TrainingConfig) -> Schedule:
             f"optimiser.epochs: {optimiser.epochs} epochs of {len(groups)} groups make no step that gives each of "
             f"{optimiser.n_processes} processes one; raise optimiser.epochs, or take more data"
         )
-    return Schedule(microbatches=cut, n_steps=n_steps, epochs=n_taken / len(groups), n_groups=n_groups)
-
-
-def parts(step: Sequence[int], n_parts: int) -> list[list[int]]:
-    """A step cut into n microbatches of equal size, or else with one more in the first ones.
-
-    Those hold the shortest examples: processes that share a last, smaller step can have to take two groups at once
-    where the batch size is one, and these should fit into memory.
-    """
-    size, n_larger = divmod(len(step), n_parts)
-    edges = [size * part + min(part, n_larger) for part in range(n_parts + 1)]
-    return [list(step[start:end]) for start, end in pairwise(edges)]
+    return Schedule(microbatches=microbatches, n_steps=n_steps, epochs=n_taken / len(groups), n_groups=n_groups)
 
 
 def endless(n: int, wanted: int, seed: int) -> list[int]:

@@ -63,6 +63,14 @@ class TrainingPrompt:
     order: Sequence[int] = ()  # the place of the answer that stands for each outcome; (): outcomes are in their order
 
 
+def prompt_tokens(
+    tokenizer: Any, prompt: Prompt, settings: ExamplesConfig, template_args: Mapping[str, Any]
+) -> tuple[int, ...]:
+    """A prompt in tokens, as an engine reads it."""
+    text = render_chat(tokenizer, prompt.messages, settings.chat_template, template_args)
+    return tuple(encode(tokenizer, text, settings.chat_template))
+
+
 class OneTokenAnswers:
     """Makes the examples of prompts that are answered with one token. Raises ModelError where an answer takes more.
 
@@ -82,12 +90,11 @@ class OneTokenAnswers:
     def of(self, asked: TrainingPrompt) -> Example:
         """A prompt of a study as the token ids that an engine would read a margin behind."""
         prompt = asked.prompt
-        text = render_chat(self.tokenizer, prompt.messages, self.settings.chat_template, self.template_args)
         return Example(
             item_id=asked.item_id,
             dataset=prompt.dataset,
             condition=prompt.condition,
-            prompt_ids=(*encode(self.tokenizer, text, self.settings.chat_template), *self.lead),
+            prompt_ids=(*prompt_tokens(self.tokenizer, prompt, self.settings, self.template_args), *self.lead),
             choices=tuple(self.choices[place] for place in asked.order) or self.choices,
             right=asked.right or 0,
             end=self.end,

@@ -22,9 +22,7 @@ def main(argv: Sequence[str]) -> None:
     if options.n_prompts < 1 or not 0 <= options.min_agreement <= 1:
         parser.error("--n-prompts must be above zero, and --min-agreement from 0 to 1")
     finished_config(options.run)
-    from training.merged_checkpoint import check_adapter, merge  # takes seconds; wrong arguments are refused before
+    from training.merged_checkpoint import merge  # takes seconds; wrong arguments are refused before
 
-    if options.onto == "nothing":
-        check_adapter(options.run, options.n_prompts, options.min_agreement)
-    else:  # last, where scripts look for it
-        print(merge(options.run, options.onto, options.n_prompts, options.min_agreement))
+    # Last, where scripts look for it.
+    print(merge(options.run, options.onto, options.n_prompts, options.min_agreement))

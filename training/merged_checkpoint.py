@@ -16,7 +16,7 @@ import re
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,25 +26,25 @@ from bitsandbytes.functional import dequantize_4bit, quantize_4bit
 from bitsandbytes.nn import Params4bit
 from peft import PeftModel
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 from tqdm import tqdm
 
 from evenhand.checkpoints import WEIGHT_INDEX, checked_hash, checkpoint_hash, load_tokenizer, weight_files
 from evenhand.device import torch_device
-from evenhand.errors import ConfigError, DataError, ModelError, one_line
+from evenhand.errors import ConfigError, ModelError
 from evenhand.files import synchronise, write_json, write_whole
 from evenhand.lease import check_held, held
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, check_unchanged, is_done, read_json
 from training.config import AnyRun
-from training.examples import Example, set_padding
+from training.examples import Example
 from training.model_card import card_text
-from training.qlora import load_base, skeleton, tensor_names, unquantised_dtype
+from training.qlora import load_base, skeleton, tensor_names
 from training.reference import ask
 from training.replies import ReplyTargets
 from training.run_folder import ADAPTER_DIR, ADAPTER_FILES, MERGED_PREFIX, MERGING_LEASE, finished_config, trained_base
 from training.sections import QuantisationConfig
-from training.shortage import is_out_of_memory
+from training.shortage import shortage_explained
 
 BF16, NF4, NOTHING = "bf16", "nf4", "nothing"
 TEXT_SUFFIXES = (".json", ".jinja", ".model", ".txt")
@@ -81,7 +81,8 @@ class MergeCheck:
 
 
 def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95) -> Path:
-    """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet.
+    """The folder of a run's checkpoint merged onto "bf16" or "nf4", made and checked where it is not there yet; onto
+    "nothing" that of its adapter, checked with the base as `model.adapter` reads both.
 
     n_prompts: how many verdicts are compared. min_agreement: share of them that must agree.
     Raises DataError for a run that is not finished or whose base has changed, or that another process is merging;
@@ -92,9 +93,13 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
     check_unchanged(run)
     if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
+    if onto == NOTHING:
+        check = checked(run, config, trained_base(run, config), None, config.load_units(), onto, n_prompts)
+        check_agreement(run, check, min_agreement)
+        return run / ADAPTER_DIR
     target = run / f"{MERGED_PREFIX}{onto}"
     partial = run / f"{target.name}.{uuid.uuid4().hex}.partial"
-    with held(run / MERGING_LEASE, "merged") as lease:
+    with held(run / MERGING_LEASE, "merged") as lease, shortage_explained("Merge with more MERGE_GPUS or MERGE_MEM"):
         for left_over in run.glob(f"{MERGED_PREFIX}*.*"):  # of merges that were killed or, before, not checked yet
             shutil.rmtree(left_over)
         if is_done(target):
@@ -118,24 +123,10 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
             write_whole(partial / CARD_FILE, f"{card_text(run, partial)}\n")
             shutil.rmtree(target, ignore_errors=True)  # where its DONE.json has been deleted
             partial.rename(target)
-        except Exception as error:
-            if is_out_of_memory(error):
-                raise ModelError(
-                    f"out of memory ({one_line(error)}): merge where MERGE_GPUS or MERGE_MEM are more"
-                ) from error
-            raise
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         synchronise(run)
     return target
-
-
-def check_adapter(run: Path, n_prompts: int = 64, min_agreement: float = 0.95) -> None:
-    """Print how far base and adapter, as `model.adapter` reads them, agree with what was trained."""
-    config = finished_config(run)
-    check_unchanged(run)
-    check = checked(run, config, trained_base(run, config), None, config.load_units(), NOTHING, n_prompts)
-    check_agreement(run, check, min_agreement)
 
 
 def checked(
@@ -155,7 +146,7 @@ def checked(
     expected = judge(adapted(run, base, config.quantisation))
     gc.collect()
     torch.cuda.empty_cache()
-    print(f"{run.name}: judging the same prompts with what was merged onto {onto}", flush=True)
+    print(f"{run.name}: judging the same prompts with what --onto {onto} gives", flush=True)
     plain = config.quantisation.model_copy(update={"kind": "none"})
     merged = load_base(written, plain, spread=True) if written else adapted(run, base, plain)
     return compare(judge(merged), expected, onto)
@@ -177,11 +168,11 @@ def facts_of(run: Path, config: AnyRun, written: Path, units: Sequence[Any]) -> 
 
 def check_agreement(run: Path, check: MergeCheck, min_agreement: float) -> None:
     """Print the check. Raises ModelError where it disagrees with what was trained, with what else to try."""
-    print(f"{run.name} merged onto {check.onto}: {check}", flush=True)
+    print(f"{run.name} --onto {check.onto}: {check}", flush=True)
     if check.agreement_rate < min_agreement:
         second = NF4 if check.onto == BF16 else BF16
         raise ModelError(
-            f"{run}: merged onto {check.onto}, only {check.agreement_rate:.1%} of {check.n_prompts} verdicts agree "
+            f"{run}: --onto {check.onto}: only {check.agreement_rate:.1%} of {check.n_prompts} verdicts agree "
             f"with base + adapter, not {min_agreement:.0%}. Try `--onto {second}`, train on, or a lower --min-agreement"
         )
 
@@ -190,19 +181,18 @@ def sample_prompts(units: Sequence[Any], config: AnyRun, tokenizer: Any, n_promp
     """n_prompts of the run's own prompts (fewer when it has fewer), drawn at random with a fixed seed. Nothing is asked
     behind their answers' first tokens.
     """
-    set_padding(tokenizer)
     draw = random.Random(0)
     drawn = draw.sample(units, min(ITEMS_PER_PROMPT * n_prompts, len(units)))
     examples, _ = config.training.examples(drawn, config, tokenizer)
     return [replace(example, end=(), rests=()) for example in draw.sample(examples, min(n_prompts, len(examples)))]
 
 
-@torch.no_grad()
 def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
     """The base as it was trained on, with the run's adapter; over several GPUs where there are any."""
     return PeftModel.from_pretrained(load_base(base, settings, spread=True), run / ADAPTER_DIR)
 
 
+@torch.no_grad()
 def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> Sequence[Answer]:
     """What a model says of each prompt, computed in the precision of training. Raises ModelError for NaN."""
     logs = [answers.verdicts for answers in ask(examples, config, model, 0, tqdm(disable=True))]
@@ -253,8 +243,8 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
     everything else byte for byte.
 
     The noise of the rounding is drawn for each layer by its name: the same run gives the same weights on the same kind
-    of device, in whatever files they lie. Raises DataError when the disk has no room, ModelError for an adapter on a
-    weight that the base's files do not have, and for sums that are no numbers.
+    of device, in whatever files they lie. Raises ModelError for an adapter on a weight that the base's files do not
+    have, and for sums that are no numbers.
     """
     model = skeleton(base, config.quantisation if onto == NF4 else None)
     copied = [
@@ -262,27 +252,27 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
         for file in base.iterdir()
         if (file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED) or file.name.startswith(LICENCE_NAMES)
     ]
-    check_disk(target, 2 * model.num_parameters() + sum(file.stat().st_size for file in copied))
     target.mkdir()
     files = weight_files(base)
-    where = {name: file for file in files for name in keys_of(safe_open(base / file, "pt"))}
-    inside, n_bytes = tensor_names(model, where), 0
+    names = {file: list(safe_open(base / file, "pt").keys()) for file in files}  # type: ignore[no-untyped-call]
+    where = {name: file for file in files for name in names[file]}
+    inside, n_bytes, dtype = tensor_names(model, where), 0, getattr(torch, config.quantisation.compute_dtype)
     in_nf4 = {name: weight for name, weight in model.named_parameters() if isinstance(weight, Params4bit)}
-    with safe_open(run / ADAPTER_DIR / ADAPTER_FILES[1], "pt") as adapter:
-        owed = {f"{match[1]}.weight": match[0] for name in keys_of(adapter) if (match := LORA_A.fullmatch(name))}
-        for file in tqdm(files, desc=f"merging onto {onto}", unit="file"):
-            merged: dict[str, Tensor] = {}
-            with safe_open(base / file, "pt") as weights:
-                for name in keys_of(weights):
-                    tensor, weight = weights.get_tensor(name), inside[name]
-                    if weight in in_nf4:
-                        tensor = through_nf4(tensor.to(unquantised_dtype(config.quantisation)), in_nf4[weight])
-                    if weight in owed:
-                        delta = product(adapter, owed.pop(weight)) * (config.lora.alpha / config.lora.r)
-                        tensor = merged_weight(weight.removesuffix(".weight"), tensor.to(delta.device), delta)
-                    merged[name] = tensor.to("cpu", torch.bfloat16) if tensor.is_floating_point() else tensor
-                    n_bytes += merged[name].nbytes
-                save_file(merged, target / file, {"format": "pt"})
+    adapter = load_file(run / ADAPTER_DIR / ADAPTER_FILES[1])
+    owed = {f"{match[1]}.weight": match[0] for name in adapter if (match := LORA_A.fullmatch(name))}
+    for file in tqdm(files, desc=f"merging onto {onto}", unit="file"):
+        merged: dict[str, Tensor] = {}
+        with safe_open(base / file, "pt") as weights:
+            for name in names[file]:
+                tensor, weight = weights.get_tensor(name), inside[name]
+                if weight in in_nf4:
+                    tensor = through_nf4(tensor.to(dtype), in_nf4[weight])
+                if weight in owed:
+                    delta = product(adapter, owed.pop(weight)) * (config.lora.alpha / config.lora.r)
+                    tensor = merged_weight(weight.removesuffix(".weight"), tensor.to(delta.device), delta)
+                merged[name] = tensor.to("cpu", torch.bfloat16) if tensor.is_floating_point() else tensor
+                n_bytes += merged[name].nbytes
+            save_file(merged, target / file, {"format": "pt"})
     if owed:
         raise ModelError(f"{base}: its files have no weight of {', '.join(owed)}, which the adapter changes")
     if (base / WEIGHT_INDEX).is_file():
@@ -295,22 +285,9 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
         written.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
 
 
-def check_disk(target: Path, n_bytes: int) -> None:
-    """Raises DataError when a folder's disk has no room for so much."""
-    if (free := shutil.disk_usage(target.parent).free) < n_bytes:
-        raise DataError(
-            f"{target}: needs {n_bytes / 1e9:.1f} GB, {free / 1e9:.1f} GB are free; free space, then merge again"
-        )
-
-
-def keys_of(file: Any) -> list[str]:
-    """The names of a safetensors file's tensors."""
-    return list(file.keys())
-
-
-def product(adapter: Any, name: str) -> Tensor:
+def product(adapter: Mapping[str, Tensor], name: str) -> Tensor:
     """What an adapter adds to a layer's weight before it is scaled. name: of its first matrix in the adapter's file."""
-    a, b = (adapter.get_tensor(key).to(torch_device()).float() for key in (name, "_B".join(name.rsplit("_A", 1))))
+    a, b = (adapter[key].to(torch_device()).float() for key in (name, "_B".join(name.rsplit("_A", 1))))
     delta: Tensor = (b @ a).T if "embedding" in name else b @ a
     return delta
 

@@ -3,13 +3,13 @@
 Everything in it comes from the run's own files. No item of any benchmark is shown, and no folder of this machine.
 """
 
+import inspect
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import ModelCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from evenhand.checkpoints import ModelConfig
@@ -17,7 +17,6 @@ from evenhand.embedded import EMBEDDED_NAME, WHEEL
 from evenhand.files import read_jsonl
 from evenhand.registry import STUDIES
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
-from training.config import TEMPLATES
 from training.run_folder import EXCLUDED_FILE, finished_config
 
 EMBEDDED_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
@@ -32,31 +31,19 @@ def card_text(run: Path, folder: Path) -> str:
     config, merged = finished_config(run), read_json(folder / DONE_FILE)
     provenance, trained = read_json(run / PROVENANCE_FILE), read_json(run / DONE_FILE)
     study, counts = config.training, merged["items"]
-    facts = study.card_facts(config, sorted(counts or ()))
-    hub = facts.get("hub", {})
-    base = hub_id(config.model, provenance["model"])
-    adapter = "qlora" if config.quantisation.kind == "nf4" else "lora"
-    front = ModelCardData(
-        base_model=base,
-        base_model_relation="finetune" if base else None,
-        library_name="transformers",
-        pipeline_tag="text-generation",
-        language=["en"],
-        tags=["evenhand", "llm-as-a-judge", study.tag, trained["method"], adapter],
-        datasets=[hub[name] for name in counts or () if hub.get(name)] or None,
-    )
-    environment = Environment(loader=FileSystemLoader([TEMPLATES, study.card.parent]), undefined=StrictUndefined)
-    return environment.get_template(study.card.name).render(
-        facts,
-        card_data=front.to_yaml(),
+    folders = [Path(inspect.getfile(type(study))).parent, Path(__file__).with_name("templates")]
+    environment = Environment(loader=FileSystemLoader(folders), undefined=StrictUndefined)
+    return environment.select_template(["training_card.md", "model_card.md"]).render(
+        {"hub": [], "sources": {}, **study.card_facts(config, sorted(counts or ()))},
         config=config,
         called=study.called,
+        tag=study.tag,
         provenance=provenance,
         trained=trained,
         merged={"n_published_test": 0, **merged},
         excluded=Counter(line["dataset"] for _, line in read_jsonl(run / EXCLUDED_FILE)),
         counts=counts,
-        base=base,
+        base=hub_id(config.model, provenance["model"]),
         base_folder=Path(config.model.name).name,
         wheel=WHEEL if config.model.name == EMBEDDED_NAME else None,
         objective=" ".join((type(config).__doc__ or "").split()),

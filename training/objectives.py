@@ -7,7 +7,6 @@ Where prompts differ in their number of answers, those that a prompt lacks have 
 them: their probability among the answers is exactly 0, and nothing of the model stands behind the number.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from training.config import AnyRun, BCTRun, DPORun, LabelFreeRun, PairedRun, RightRepliesRun
+from training.config import AnyRun, DPORun, LabelFreeRun, PairedRun
 
 Branches = Literal["none", "right", "all"]
 HOVER = 0.02  # nats by which label_free's loss may lie over the base's own, where that is next to none
@@ -49,27 +48,18 @@ class Objective:
 
     loss: Callable[[Answers], Tensor]  # answers → (E,)
     branches: Branches  # behind which answers EOS must be scored
-    needs_reference: bool
-    chance: float  # the loss of a uniform guesser, with which a run that should learn is compared
-    slope: float  # by how much the loss falls there for each nat that the right answer gains on the wrong one
-    chance_accuracy: float = 0.5  # how often a guess is right
+    needs_reference: bool = False
 
 
 def objective_of(config: AnyRun) -> Objective:
     """The objective that a config asks for."""
+    if isinstance(config, LabelFreeRun):
+        return Objective(label_free, "none", needs_reference=True)
     learns_eos = config.examples.loss_on_eos
-    match config:
-        case DPORun(beta=beta):
-            branches: Branches = "all" if learns_eos else "none"
-            return Objective(lambda a: dpo(a, beta), branches, True, chance=math.log(2), slope=beta / 2)
-        case LabelFreeRun():  # its chance depends on the base's verdicts: label_free_chance
-            return Objective(label_free, "none", True, chance=math.inf, slope=0)
-        case BCTRun() | RightRepliesRun():  # its chance depends on the vocabulary: see objective_for
-            return Objective(cross_entropy, "right", False, chance=math.inf, slope=0)
+    if isinstance(config, DPORun):
+        return Objective(partial(dpo, beta=config.beta), "all" if learns_eos else "none", needs_reference=True)
     loss = partial(paired, weight=config.paired.weight) if isinstance(config, PairedRun) else cross_entropy
-    n_tokens = 2 if learns_eos else 1
-    branches = "right" if learns_eos else "none"
-    return Objective(loss, branches, False, chance=math.log(2) / n_tokens, slope=1 / 2 / n_tokens)
+    return Objective(loss, "right" if learns_eos else "none")
 
 
 def cross_entropy(answers: Answers) -> Tensor:

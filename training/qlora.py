@@ -35,14 +35,15 @@ def load_base(
 ) -> Any:
     """The frozen base model on this process's device: NF4 as the paper's (Table 34), or unquantised.
 
-    Weights that are not quantised are held in the compute dtype.
+    Weights that are not quantised, or dequantised, are held in the dtype that they are multiplied in: autocast would
+    cast others in each forward pass, and keep the copies for the backward pass.
     attention: a transformers attention implementation; None takes our own on CPU (evenhand.seen_columns), and the
     model's default on CUDA.
     spread: its layers lie on all GPUs that torch sees, to be asked and not trained.
     Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (evenhand.device).
     """
     is_gpu = torch_device() == "cuda"
-    dtype = unquantised_dtype(quantisation)
+    dtype = getattr(torch, quantisation.compute_dtype)
     arguments: dict[str, Any] = {"dtype": dtype, "attn_implementation": attention or (None if is_gpu else "eager")}
     # Each process that `accelerate launch` starts takes its own GPU. The CPU is named too, for transformers puts 4-bit
     # weights on any GPU that torch sees.
@@ -94,14 +95,6 @@ def nf4_config(quantisation: QuantisationConfig) -> BitsAndBytesConfig:
         bnb_4bit_use_double_quant=quantisation.double_quant,
         bnb_4bit_compute_dtype=getattr(torch, quantisation.compute_dtype),
     )
-
-
-def unquantised_dtype(quantisation: QuantisationConfig) -> torch.dtype:
-    """The dtype of the base's weights that are not quantised, or dequantised: held in another than they are multiplied
-    in, autocast would cast each in every forward pass, and keep the copy for the backward pass.
-    """
-    dtype: torch.dtype = getattr(torch, quantisation.compute_dtype)
-    return dtype
 
 
 def keep_unpacked(model: Any) -> None:

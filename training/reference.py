@@ -8,7 +8,7 @@ and every run with the same base, precision and examples reads it. The base is t
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
@@ -19,10 +19,10 @@ from evenhand.errors import DataError
 from evenhand.files import read_jsonl, write_jsonl
 from evenhand.records import digest
 from evenhand.terminal import note_progress
-from training.batches import Collator, Group, LogProbs, answers_of, numbers_of, padded_logs
-from training.config import AnyRun, BCTRun, LabelFreeRun, PairedRun, RightRepliesRun, SFTRun, TrainingConfig
+from training.batches import Collator, LogProbs, answers_of, cut, n_tokens, numbers_of, padded_logs
+from training.config import AnyRun, BCTRun, DPORun, LabelFreeRun, RightRepliesRun, TrainingConfig
 from training.examples import Example, together
-from training.objectives import Answers, Objective, label_free_chance, objective_of
+from training.objectives import Answers, label_free_chance
 from training.processes import agreed, processes
 from training.qlora import autocast
 
@@ -110,11 +110,12 @@ def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: in
     was_training = model.training
     model.eval()
     logs: dict[int, LogProbs] = {}
-    for some_groups in passes(groups, AT_ONCE[model.device.type]):
-        batch = {name: tensor.to(model.device) for name, tensor in collator(some_groups).items()}
+    lengths = [n_tokens(group) for group in groups]
+    for taken in cut(lengths, lengths, AT_ONCE[model.device.type]):
+        batch = {name: tensor.to(model.device) for name, tensor in collator(groups[taken]).items()}
         with autocast(config, model):
             answers = answers_of(model, batch)
-        members = [example for group in some_groups for example in group]
+        members = [example for group in groups[taken] for example in group]
         for example, verdicts, totals in zip(members, answers.verdicts.tolist(), answers.totals.tolist(), strict=True):
             n = len(example.choices)  # what follows is padding
             logs[id(example)] = LogProbs(tuple(verdicts[:n]), tuple(totals[:n]))
@@ -123,41 +124,31 @@ def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: in
     return [logs[id(example)] for example in examples]
 
 
-def passes(groups: Sequence[Group], most: int) -> list[list[Group]]:
-    """The groups in order, as many together as have at most `most` tokens; a longer one by itself."""
-    cut: list[list[Group]] = []
-    total = 0
-    for group in groups:
-        total += n_tokens(group)
-        if not cut or total > most:
-            cut.append([])
-            total = n_tokens(group)
-        cut[-1].append(group)
-    return cut
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """What a uniform guesser reaches on a run's examples: a run that learns is better."""
+
+    loss: float
+    slope: float = 0.0  # by how much the loss falls there for each nat that the right answer gains on all others
+    accuracy: float  # how often a guess is right
 
 
-def n_tokens(group: Group) -> int:
-    """Tokens of a group's examples, each counted for itself."""
-    return sum(example.n_tokens for example in group)
+def chance_of(
+    config: AnyRun, examples: Sequence[Example], reference: Mapping[Example, LogProbs] | None, vocabulary: int
+) -> Chance:
+    """What guesses reach. Of whole replies they are guesses at each token of a vocabulary of that size.
 
-
-def objective_for(
-    config: AnyRun, examples: Sequence[Example], reference: Reference | None, vocabulary: int = 0
-) -> Objective:
-    """The config's objective; its chance is computed from the examples, or from the base's answers to them, where it
-    depends on those. Of whole replies it is that of guessing each token of the vocabulary.
+    reference: the base's answers to the examples, on which the chance of label_free depends.
     """
     n_choices = [len(example.choices) for example in examples]
-    objective = replace(objective_of(config), chance_accuracy=fmean(1 / n for n in n_choices))
-    if isinstance(config, SFTRun | PairedRun) and any(n != 2 for n in n_choices):
-        # A uniform guesser gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
-        # log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. Neither contains the tokens of a name behind its first.
-        chance, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
-        return replace(objective, chance=chance, slope=slope)
+    accuracy = fmean(1 / n for n in n_choices)
+    if isinstance(config, DPORun):
+        return Chance(loss=math.log(2), slope=config.beta / 2, accuracy=accuracy)
     if isinstance(config, BCTRun | RightRepliesRun):
-        return replace(objective, chance=math.log(vocabulary))
-    if reference and isinstance(config, LabelFreeRun):
-        verdicts = padded_logs([reference.answers[example].verdicts for example in examples])
+        return Chance(loss=math.log(vocabulary), accuracy=accuracy)
+    if isinstance(config, LabelFreeRun):
+        assert reference is not None
+        verdicts = padded_logs([reference[example].verdicts for example in examples])
         base = Answers(
             verdicts=verdicts,
             right=torch.tensor([example.right for example in examples]),
@@ -165,5 +156,9 @@ def objective_for(
             anchors=torch.tensor([example.is_anchor for example in examples]),
             reference_verdicts=verdicts,
         )
-        return replace(objective, chance=label_free_chance(base))
-    return objective
+        return Chance(loss=label_free_chance(base), accuracy=accuracy)
+    # A uniform guesser gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
+    # log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. Neither contains the tokens of a name behind its first.
+    n_learnt = 2 if config.examples.loss_on_eos else 1
+    loss, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
+    return Chance(loss=loss / n_learnt, slope=slope / n_learnt, accuracy=accuracy)

@@ -16,17 +16,16 @@ from typing import Any, NamedTuple
 
 import torch
 
-from evenhand.chat_templates import as_text, encode, render_chat, reply_contract
+from evenhand.chat_templates import as_text, reply_contract
 from evenhand.completions import read_answers
-from evenhand.config import read_yaml
 from evenhand.errors import ConfigError, DataError, ModelError
 from evenhand.float32 import float32_head
 from evenhand.generation import generated, stop_ids
 from evenhand.records import Completion, Prompt, digest
 from evenhand.run_directory import CONFIG_FILE, check_complete
 from evenhand.thoughts import is_tagged, thought_apart
-from training.config import TrainingConfig, WritingStudy
-from training.examples import TOO_LONG, Example, Sifted, TrainingPrompt, sifted
+from training.config import AnyRun, WritingStudy
+from training.examples import TOO_LONG, Example, Sifted, TrainingPrompt, prompt_tokens, sifted
 from training.qlora import autocast
 
 KEPT, RIGHT, CUT, UNPARSED = "kept", "right by the labels", "replies cut", "replies unparsed"  # keys of the counts
@@ -60,13 +59,13 @@ Target = tuple[Reply, ...]  # one reply, or a pair with the preferred one first
 class ReplyTargets:
     """The replies of the run that a config names, and the examples that its method makes of them."""
 
-    def __init__(self, config: TrainingConfig, tokenizer: Any) -> None:
+    def __init__(self, config: AnyRun, tokenizer: Any) -> None:
         """Raises DataError for a run that is not complete, ConfigError for one of another judge or of other prompts."""
         assert config.examples.replies is not None
         assert isinstance(config.training, WritingStudy)
         self.config, self.study, self.tokenizer, self.run = config, config.training, tokenizer, config.examples.replies
         check_complete(self.run)
-        sampled, where = read_yaml(self.run / CONFIG_FILE), f"examples.replies: {self.run}"
+        sampled, where = config.sampled, f"examples.replies: {self.run}"
         if sampled["model"]["name"] != config.model.name:
             raise ConfigError(f"{where}: is of {sampled['model']['name']}, and {config.model.name} is trained")
         asked = (sampled.get("patch"), sampled.get("chat_template", True), sampled["model"].get("chat_template_args"))
@@ -75,12 +74,11 @@ class ReplyTargets:
                 f"{where}: was asked with a patch, or another chat_template or model.chat_template_args; sample as it "
                 "is trained"
             )
-        self.max_tokens = int(sampled["sampling"]["max_tokens"])
         self.is_structured = sampled["sampling"].get("structured") == "json"
         if self.is_structured:
             import_module("xgrammar")  # which the merge check takes; not there is better known before training
         self.answers = read_answers(self.run)
-        self.places: dict[tuple[str, int], int | None] = {}  # the answer of each reply of the run that was read
+        self.read: dict[str, list[tuple[Completion, int | None]]] = {}  # see replies, by the prompt's hash
         contract = reply_contract(tokenizer, config.examples.chat_template, config.model.chat_template_args)
         if contract.end is None:
             raise ModelError(f"{tokenizer.name_or_path}: has no token that ends a turn, which replies are to learn")
@@ -99,10 +97,8 @@ class ReplyTargets:
         """The examples of some units, and the prompts that have none. Raises DataError when nothing is left."""
         prompts = [prompt for unit in units for prompt in self.study.prompts(unit, self.config)]
         methods = {"bct": self.of_baseline, "dpo": self.pairs, "right_replies": self.right_replies}
-        method = methods[getattr(self.config, "method", "")]
-        bundles = []
-        limit = self.config.examples.max_prompt_length
-        for prompt, targets in zip(prompts, method(prompts), strict=True):
+        bundles, limit = [], self.config.examples.max_prompt_length
+        for prompt, targets in zip(prompts, methods[self.config.method](prompts), strict=True):
             if len((bare := self.example(prompt, ())).prompt_ids) > limit:
                 targets = TOO_LONG
             self.count(prompt, targets)
@@ -115,8 +111,8 @@ class ReplyTargets:
     def count(self, prompt: TrainingPrompt, targets: Sequence[Target] | str) -> None:
         """Count a prompt, its replies that cannot be targets, and its targets that are right."""
         counts = self.counts[prompt.prompt.condition]
-        for reply in self.replies(prompt.prompt):
-            if self.place(prompt.prompt, reply) is None:
+        for reply, place in self.replies(prompt.prompt):
+            if place is None:
                 counts[CUT if reply.finish_reason == "length" else UNPARSED] += 1
         counts[targets if isinstance(targets, str) else KEPT] += 1
         if not isinstance(targets, str) and prompt.right is not None:
@@ -132,25 +128,18 @@ class ReplyTargets:
 
     def right_replies(self, prompts: Sequence[TrainingPrompt]) -> Iterator[list[Target] | str]:
         """For each prompt its right replies, of each verdict and framing as many as of the rarest; claims by turns."""
+        right = [[r for r in self.verdicts(prompt, prompt.prompt) if r.outcome == prompt.right] for prompt in prompts]
         kinds: dict[tuple[str, int | None], list[tuple[int, str, int]]] = defaultdict(list)
         for number, prompt in enumerate(prompts):
-            order = digest([self.config.optimiser.seed, prompt.prompt.prompt_hash])
-            turns = range(len(self.right(prompt)))
+            order, turns = digest([self.config.optimiser.seed, prompt.prompt.prompt_hash]), range(len(right[number]))
             kinds[prompt.prompt.condition, prompt.right] += [(turn, order, number) for turn in turns]
         one_sided = {condition for (condition, _), replies in kinds.items() if not replies}
-        n = min((len(replies) for (condition, _), replies in kinds.items() if condition not in one_sided), default=0)
-        kept = Counter[int]()  # how many of each prompt's
-        for (condition, _), replies in kinds.items():
-            if condition not in one_sided:
-                kept.update(number for *_, number in sorted(replies)[:n])
+        balanced = [sorted(replies) for (condition, _), replies in kinds.items() if condition not in one_sided]
+        n = min(map(len, balanced), default=0)
+        n_kept = Counter(number for replies in balanced for *_, number in replies[:n])  # of each prompt's
         for number, prompt in enumerate(prompts):
-            right = self.right(prompt)
-            reason = NO_RIGHT if not right else ONE_SIDED if prompt.prompt.condition in one_sided else ENOUGH
-            yield [(reply,) for reply in right[: kept[number]]] or reason
-
-    def right(self, prompt: TrainingPrompt) -> list[Reply]:
-        """The right ones of a prompt's own replies, in an order drawn once."""
-        return [reply for reply in self.verdicts(prompt, prompt.prompt) if reply.outcome == prompt.right]
+            reason = NO_RIGHT if not right[number] else ONE_SIDED if prompt.prompt.condition in one_sided else ENOUGH
+            yield [(reply,) for reply in right[number][: n_kept[number]]] or reason
 
     def pairs(self, prompts: Sequence[TrainingPrompt]) -> Iterator[list[Target] | str]:
         """For each prompt a reply of its own that is right, or without labels agrees with most replies to the baseline,
@@ -168,8 +157,10 @@ class ReplyTargets:
             rejected = [reply for reply in own if reply.outcome != preferred[0]]
             yield [(chosen[0], rejected[0])] if chosen and rejected else NO_PAIR
 
-    def replies(self, prompt: Prompt) -> list[Completion]:
-        """The run's replies to a prompt. Raises DataError where it has none."""
+    def replies(self, prompt: Prompt) -> list[tuple[Completion, int | None]]:
+        """The run's replies to a prompt, each with its place (see place_of). Raises DataError where it has none."""
+        if prompt.prompt_hash in self.read:
+            return self.read[prompt.prompt_hash]
         replies = [thought_apart(reply) for reply in self.answers.replies_to(prompt.prompt_hash)]
         if not replies:
             raise DataError(
@@ -178,24 +169,21 @@ class ReplyTargets:
             )
         if self.config.examples.thoughts and not all(is_tagged(reply.thought) for reply in replies if reply.thought):
             raise ConfigError(f"examples.thoughts: {self.run}: {UNTAGGED}")
-        return replies
+        self.read[prompt.prompt_hash] = [(reply, self.place_of(prompt, reply)) for reply in replies]
+        return self.read[prompt.prompt_hash]
 
     def verdicts(self, prompt: TrainingPrompt, source: Prompt) -> list[Reply]:
         """The whole replies to a prompt, or to its baseline, that have a verdict, in an order drawn once."""
         replies = [
             Reply(outcome, (reply.thought or "") * self.config.examples.thoughts + reply.text)
-            for reply in self.replies(source)
-            if (outcome := outcome_of(prompt, self.place(source, reply))) is not None
+            for reply, place in self.replies(source)
+            if (outcome := outcome_of(prompt, place)) is not None
         ]
         return sorted(replies, key=lambda reply: digest([self.config.optimiser.seed, source.prompt_hash, reply.text]))
 
-    def place(self, prompt: Prompt, reply: Completion) -> int | None:
-        """The place of the answer that the run's reply gives; None where it was cut, or the study reads none in it."""
-        key = reply.prompt_hash, reply.sample_index
-        if key not in self.places:
-            is_cut = reply.finish_reason == "length"
-            self.places[key] = None if is_cut else self.study.place_in(prompt, reply, self.config)
-        return self.places[key]
+    def place_of(self, prompt: Prompt, reply: Completion) -> int | None:
+        """The place of the answer that a reply gives; None where it was cut, or the study reads none in it."""
+        return None if reply.finish_reason == "length" else self.study.place_in(prompt, reply, self.config)
 
     def example(self, prompt: TrainingPrompt, target: Target) -> Example:
         """A prompt in tokens with its target; without one where it is left out."""
@@ -216,9 +204,7 @@ class ReplyTargets:
 
     def prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
         """A prompt as an engine reads it."""
-        has_template = self.config.examples.chat_template
-        text = render_chat(self.tokenizer, prompt.messages, has_template, self.config.model.chat_template_args)
-        return tuple(encode(self.tokenizer, text, has_template))
+        return prompt_tokens(self.tokenizer, prompt, self.config.examples, self.config.model.chat_template_args)
 
     def some_prompts(self, units: Sequence[Any], n: int) -> list[TrainingPrompt]:
         """n of the prompts of some units, or all of fewer, drawn with a fixed seed; the shortest first."""
@@ -232,7 +218,8 @@ class ReplyTargets:
         prompt's JSON schema where the run's replies were.
         """
         outcomes: list[int | None] = []
-        stops, settings = stop_ids(model, self.end), {"max_new_tokens": self.max_tokens, "do_sample": False}
+        n_tokens, stops = int(self.config.sampled["sampling"]["max_tokens"]), stop_ids(model, self.end)
+        settings: dict[str, Any] = {"max_new_tokens": n_tokens, "do_sample": False}
         model.eval()
         for start in range(0, len(prompts), AT_ONCE):
             batch = prompts[start : start + AT_ONCE]
@@ -243,8 +230,7 @@ class ReplyTargets:
             for prompt, (text, reason, _) in zip(batch, replies, strict=True):
                 hash_ = prompt.prompt.prompt_hash
                 reply = Completion(prompt_hash=hash_, sample_index=0, text=text, finish_reason=reason)
-                place = None if reason == "length" else self.study.place_in(prompt.prompt, reply, self.config)
-                outcomes.append(outcome_of(prompt, place))
+                outcomes.append(outcome_of(prompt, self.place_of(prompt.prompt, reply)))
         return outcomes
 
     def summary(self) -> str:

@@ -30,25 +30,17 @@ def less_memory(config: TrainingConfig) -> str:
 
 
 @contextmanager
-def shortage_explained(config: TrainingConfig) -> Iterator[None]:
+def shortage_explained(memory_advice: str) -> Iterator[None]:
     """Context manager: a full disk or quota is a DataError, a failed allocation a ModelError, each with what helps."""
     try:
         yield
     except Exception as error:
         if any(phrase in text for text in format_exception(error, limit=0) for phrase in DISK_FULL):
             raise DataError(
-                f"the disk or quota is full ({one_line(error)}). The checkpoints saved before are kept: make room, and "
-                f"the same command continues. Or move {config.run.root} to a larger disk and continue with "
-                "run.root=<there>"
+                f"the disk or quota is full ({one_line(error)}). What was saved before is kept: make room, and the "
+                "same command continues. Or move the runs to a larger disk and continue with run.root=<there>"
             ) from error
-        if is_out_of_memory(error):
-            raise ModelError(
-                f"out of memory ({one_line(error)}). What helps, in this order: {less_memory(config)}. A changed "
-                "setting is another run, which begins anew"
-            ) from error
+        # torch has no class of its own for main memory
+        if isinstance(error, torch.OutOfMemoryError | MemoryError) or "allocate memory" in str(error):
+            raise ModelError(f"out of memory ({one_line(error)}). {memory_advice}") from error
         raise
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether an error is a failed allocation, on a GPU or in main memory, for which torch has no class of its own."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "allocate memory" in str(error)

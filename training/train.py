@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from datasets import disable_progress_bars
 from peft import get_peft_model
-from transformers import PrinterCallback, ProgressCallback, set_seed
+from transformers import PrinterCallback, set_seed
 
 from evenhand.checkpoints import checkpoint_hash, fingerprint, load_tokenizer, resolve
 from evenhand.device import on_gpu, torch_device, torch_device_name
@@ -23,28 +23,27 @@ from evenhand.float32 import use_onednn
 from evenhand.lease import held
 from evenhand.run_directory import ITEMS_FILE, check_writable, finish, is_done, open_run
 from evenhand.terminal import Stopped
-from training.batches import Collator, Group, Schedule, groups_of, schedule
+from training.batches import Collator, Group, Schedule, groups_of, n_tokens, schedule
 from training.callbacks import MarkComplete, MetricsFile, ProgressBar, Selection, StopWhenAsked
 from training.config import AnyRun, TrainingConfig
-from training.data import without_dev
 from training.examples import Example, Excluded, anchored, reasons_in, set_padding
 from training.guard import DivergenceGuard, check_not_diverged
 from training.objectives import objective_of
 from training.processes import agreed, check_launch, processes
 from training.qlora import check_precision, load_base, lora_config, set_adapter_dtype
-from training.reference import Reference, objective_for, reference_of
+from training.reference import Reference, chance_of, reference_of
 from training.replies import ReplyTargets
 from training.run_folder import (
     ADAPTER_DIR,
+    ADAPTER_FILES,
     CHECKPOINTS_DIR,
     EXCLUDED_FILE,
     TRAINING_LEASE,
-    copy_adapter,
-    drop_half_written,
     folder_of,
     last_checkpoint,
+    sync_files,
 )
-from training.shortage import shortage_explained
+from training.shortage import less_memory, shortage_explained
 from training.trainer import VerdictTrainer, training_arguments
 
 
@@ -54,10 +53,9 @@ class TrainingInputs:
 
     path: Path  # of the run
     base: Path  # folder of the model that is trained
+    base_facts: dict[str, Any]  # its fingerprint
     tokenizer: Any
-    base_facts: dict[str, Any]  # the base's fingerprint
-    item_set_hash: str
-    unit_hashes: list[str]  # of everything that was loaded, see StudyTraining.unit_hash
+    units: Sequence[Any]  # everything that was loaded
     examples: list[Example]
     dev: list[Example]  # set aside to choose the checkpoint by; empty without a dev split
     excluded: list[Excluded]
@@ -74,7 +72,8 @@ def train(config: AnyRun) -> Path:
     check_not_diverged(path)
     if not is_done(path):
         torch_device()  # raises before data and models are loaded
-    with shortage_explained(config):
+    advice = f"What helps, in this order: {less_memory(config)}. A changed setting is another run, which begins anew"
+    with shortage_explained(advice):
         inputs = inputs_of(config)
         # Before the directory is made: what cannot be trained leaves none.
         prepared = None if agreed(path.exists()) else prepare(config, inputs)
@@ -88,7 +87,7 @@ def train(config: AnyRun) -> Path:
     return path
 
 
-def inputs_of(config: TrainingConfig) -> TrainingInputs:
+def inputs_of(config: AnyRun) -> TrainingInputs:
     """Base, tokenizer and examples of a run. Raises DataError for data that are absent or give away test items."""
     disable_progress_bars()  # of small steps with data; training shows its own
     state = processes()
@@ -101,7 +100,7 @@ def inputs_of(config: TrainingConfig) -> TrainingInputs:
         base = resolve(config.model)
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
-    to_train, to_choose = without_dev(units, config)
+    to_train, to_choose = config.split(units)
     replies = ReplyTargets(config, tokenizer) if config.examples.replies else None
     make = replies.examples if replies else partial(study.examples, config=config, tokenizer=tokenizer)
     examples, excluded = make(to_train)
@@ -120,10 +119,9 @@ def inputs_of(config: TrainingConfig) -> TrainingInputs:
     return TrainingInputs(
         path=folder_of(config),
         base=base,
-        tokenizer=tokenizer,
         base_facts=fingerprint(config.model, base),
-        item_set_hash=study.content_hash(units),
-        unit_hashes=sorted(map(study.unit_hash, units)),
+        tokenizer=tokenizer,
+        units=units,
         examples=examples,
         dev=dev,
         excluded=excluded,
@@ -132,7 +130,9 @@ def inputs_of(config: TrainingConfig) -> TrainingInputs:
 
 
 def prepare(config: AnyRun, inputs: TrainingInputs) -> tuple[Any, list[Group], Schedule]:
-    """(model with its adapter, groups, the order of their microbatches). Raises what may still be wrong with a run."""
+    """(the frozen base with an adapter that does nothing yet, groups, the order of their microbatches). Raises what may
+    still be wrong with a run.
+    """
     check_launch(config)
     if processes().is_main_process:
         where = torch_device_name()
@@ -141,7 +141,15 @@ def prepare(config: AnyRun, inputs: TrainingInputs) -> tuple[Any, list[Group], S
     training_arguments(config, inputs.path)
     groups = groups_of(inputs.examples, config.optimiser.batch_by)
     plan = schedule(groups, config)
-    return model_with_adapter(config, inputs), groups, plan
+    if not on_gpu():
+        use_onednn()
+    set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
+    base = load_base(inputs.base, config.quantisation)
+    model = get_peft_model(base, lora_config(config.lora, base))
+    set_adapter_dtype(model, config.lora)
+    if config.optimiser.gradient_checkpointing:
+        model.enable_input_require_grads()
+    return model, groups, plan
 
 
 @contextmanager
@@ -150,50 +158,46 @@ def open_training(config: TrainingConfig, inputs: TrainingInputs) -> Iterator[No
 
     Raises DataError when data or model have changed, or another process is training this run.
     """
-    state, path = processes(), inputs.path
+    state, path, study = processes(), inputs.path, config.training
     with held(path / TRAINING_LEASE, "trained") if state.is_main_process else nullcontext():
         if state.is_main_process:
-            drop_half_written(path)
-            read = inputs.replies.inputs if inputs.replies else None
-            open_run(path, config, inputs.item_set_hash, inputs.base_facts, torch_device_name, inputs=read)
+            content_hash, read = study.content_hash(inputs.units), inputs.replies and inputs.replies.inputs
+            open_run(path, config, content_hash, inputs.base_facts, torch_device_name, inputs=read)
             write_jsonl(path / EXCLUDED_FILE, (prompt.line for prompt in inputs.excluded))
-            write_json(path / ITEMS_FILE, {"hashes": inputs.unit_hashes})
+            write_json(path / ITEMS_FILE, {"hashes": sorted(map(study.unit_hash, inputs.units))})
         state.wait_for_everyone()
         yield
 
 
 def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list[Group], plan: Schedule) -> None:
     """Train with VerdictTrainer: every method, one forward pass a microbatch."""
-    pad, is_asked = run.tokenizer.pad_token_id, objective_of(config).needs_reference
+    pad, objective, reference = run.tokenizer.pad_token_id, objective_of(config), None
     # Less than an epoch leaves groups out: the base is not asked about them.
     trained = [e for index in sorted({n for batch in plan.microbatches for n in batch}) for e in groups[index]]
-    reference = reference_of([*trained, *run.dev], config, model, run.base_facts, pad) if is_asked else None
-    objective = objective_for(config, trained, reference, len(run.tokenizer))
+    if objective.needs_reference:
+        reference = reference_of([*trained, *run.dev], config, model, run.base_facts, pad)
+    answers = reference.answers if reference else None
     collator = Collator(
         pad=pad,
         branches=objective.branches,
-        reference=reference.answers if reference else None,
+        reference=answers,
         row_tokens=config.optimiser.row_tokens,
         device=model.device.type,
     )
-    metrics, stopping = MetricsFile(run.path), StopWhenAsked()
-    selection = Selection(run.path) if config.dev else None
-    guard = DivergenceGuard(run.path, config, objective)
-    keeping = [MarkComplete(run.path), *([selection] if selection else [])]
+    metrics, stopping, selection = MetricsFile(run.path), StopWhenAsked(), Selection(run.path)
+    guard = DivergenceGuard(run.path, config, chance_of(config, trained, answers, len(run.tokenizer)))
     trainer = VerdictTrainer(
-        model=model,
-        args=training_arguments(config, run.path),
-        groups=groups,
-        dev=groups_of(run.dev, config.optimiser.batch_by),
+        model,
         plan=plan,
         objective=objective,
-        collator=collator,
-        callbacks=[metrics, guard, *keeping, stopping],
+        args=training_arguments(config, run.path),
+        train_dataset=groups,
+        eval_dataset=groups_of(run.dev, config.optimiser.batch_by) or None,
+        data_collator=collator,
+        callbacks=[metrics, guard, MarkComplete(run.path), selection, stopping, ProgressBar()],
     )
-    for printing in (ProgressCallback, PrinterCallback):  # which of the two is there depends on the logging level
-        trainer.remove_callback(printing)
-    trainer.add_callback(ProgressBar())
-    trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
+    trainer.remove_callback(PrinterCallback)
+    trainer.train(resume_from_checkpoint=agreed(processes().is_main_process and last_checkpoint(run.path)))
     if stopping.is_stopping:
         raise Stopped(signal.SIGUSR1)  # by which the job script was warned of its time limit
     facts = {
@@ -204,22 +208,9 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         **({"replies": run.replies.counts} if run.replies else {}),
     }
     adapter = None
-    if selection:
+    if config.dev:
         adapter, facts["best"] = selection.best(trainer.state)
     close_training(run, trainer, facts, adapter)
-
-
-def model_with_adapter(config: AnyRun, run: TrainingInputs) -> Any:
-    """The frozen base with an adapter that does nothing yet."""
-    if not on_gpu():
-        use_onednn()
-    set_seed(config.optimiser.seed)  # the adapter's first weights are drawn here
-    base = load_base(run.base, config.quantisation)
-    model = get_peft_model(base, lora_config(config.lora, base))
-    set_adapter_dtype(model, config.lora)
-    if config.optimiser.gradient_checkpointing:
-        model.enable_input_require_grads()
-    return model
 
 
 def cost(
@@ -229,13 +220,13 @@ def cost(
     and answers, shared beginnings counted for each.
     """
     share = n_steps / plan.n_steps  # below 1 for a run stopped early
-    n_tokens = sum(e.n_tokens for batch in plan.microbatches for index in batch for e in groups[index])
+    total = sum(n_tokens(groups[index]) for batch in plan.microbatches for index in batch)
     is_gpu = on_gpu()
     peak = torch.cuda.max_memory_allocated() if is_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "seconds": round(seconds, 1),
         **({"reference_seconds": round(reference.seconds, 1)} if reference else {}),
-        "n_tokens": round(n_tokens * share),
+        "n_tokens": round(total * share),
         "n_processes": processes().num_processes,
         "device": torch.cuda.get_device_name() if is_gpu else "cpu",
         "peak_memory_gib": round(peak / 2**30, 2),
@@ -248,7 +239,11 @@ def close_training(run: TrainingInputs, trainer: Any, facts: dict[str, Any], ada
     trainer.save_model(str(last))
     if not processes().is_main_process:
         return
-    copy_adapter(adapter or last, run.path / ADAPTER_DIR)
+    target = run.path / ADAPTER_DIR
+    target.mkdir(exist_ok=True)
+    for name in ADAPTER_FILES:
+        shutil.copy2((adapter or last) / name, target / name)
+    sync_files(target)
     counts = {"n_examples": len(run.examples), "n_dev": len(run.dev), "n_excluded": len(run.excluded)}
     counts["n_steps"] = trainer.state.global_step
     finish(run.path, {**counts, **facts, "adapter_hash": checkpoint_hash(run.path / ADAPTER_DIR)})

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,7 +15,7 @@ from transformers.integrations import get_available_reporting_integrations
 
 from evenhand.device import on_gpu
 from evenhand.errors import ConfigError
-from training.batches import Collator, Group, Schedule, answers_of
+from training.batches import Group, Schedule, answers_of, n_tokens
 from training.config import TrainingConfig
 from training.objectives import Answers, Objective, divergence_in_groups, picked
 from training.processes import agreed
@@ -50,15 +50,14 @@ def training_arguments(config: TrainingConfig, path: Path) -> TrainingArguments:
         use_cpu=not is_gpu,
         dataloader_pin_memory=is_gpu,
         remove_unused_columns=False,
-        label_names=["right"],
         eval_strategy="steps" if config.dev else "no",
         eval_steps=config.dev.every_steps if config.dev else None,
         metric_for_best_model="eval_loss" if config.dev else None,
-        save_strategy="steps",
         save_total_limit=config.run.keep_checkpoints + bool(config.dev),  # the best, beside the last
         logging_nan_inf_filter=False,  # a loss that is no number must be seen, not averaged away
         report_to=list(config.run.report_to),
         project="evenhand",  # trackio's
+        disable_tqdm=True,  # training.callbacks.ProgressBar shows more
         ddp_find_unused_parameters=False,
     )
     if arguments.n_gpu > 1:  # transformers would cut a microbatch's rows over all GPUs it sees, each its own process
@@ -87,27 +86,14 @@ class VerdictTrainer(Trainer):
     That mean is taken over all microbatches and processes of the step, so that how the step is cut changes nothing.
     """
 
-    def __init__(
-        self,
-        *,
-        model: Any,
-        args: TrainingArguments,
-        groups: Sequence[Group],
-        dev: Sequence[Group],
-        plan: Schedule,
-        objective: Objective,
-        collator: Collator,
-        **rest: Any,
-    ) -> None:
+    def __init__(self, model: Any, *, plan: Schedule, objective: Objective, **others: Any) -> None:
+        """others: Trainer's; its train_dataset are the groups that the plan numbers, its data_collator a Collator."""
         multiply_at_rank(model)
-        super().__init__(
-            model=model, args=args, train_dataset=groups, eval_dataset=dev or None, data_collator=collator, **rest
-        )
-        self.plan = plan
-        self.objective = objective
+        super().__init__(model=model, **others)
+        self.plan, self.objective = plan, objective
         self.loss_is_scaled_for_ga = True  # compute_loss divides by the whole step's examples
         self.sums: dict[str, list[Tensor]] = defaultdict(list)  # of what is logged beside the loss
-        examples = [example for group in groups for example in group]
+        examples = [example for group in self.train_dataset for example in group]
         self.learns_replies = any(example.verdict for example in examples)
         self.learns_names = any(any(example.rests) and not example.end for example in examples)
 
@@ -148,22 +134,22 @@ class VerdictTrainer(Trainer):
         with self.accelerator.autocast():
             return answers_of(model, batch, self.accelerator.unwrap_model(model, keep_fp32_wrapper=True))
 
+    @torch.no_grad()
     def note(self, answers: Answers) -> None:
         """Keep what the log shows beside the loss: how often the right answer wins, by how much, and how much of the
         loss comes from the tokens of names behind the first. Every process keeps the same, for the log adds them up.
         """
-        with torch.no_grad():
-            compared = answers.verdicts  # of written replies, what the whole gained on the base
-            if self.learns_replies and answers.reference is not None:
-                compared = answers.totals - answers.reference
-            if compared.shape[1] > 1:
-                right = picked(compared, answers.right)
-                best_other = compared.scatter(1, answers.right[:, None], -torch.inf).max(1).values
-                self.sums["accuracy"].append((right > best_other).float())
-                self.sums["margin"].append(right - best_other)
-            if self.learns_names:
-                rest = torch.zeros_like(answers.verdicts) if answers.rest is None else answers.rest
-                self.sums["rest_loss"].append(-picked(rest, answers.right))
+        compared = answers.verdicts  # of written replies, what the whole gained on the base
+        if self.learns_replies and answers.reference is not None:
+            compared = answers.totals - answers.reference
+        if compared.shape[1] > 1:
+            right = picked(compared, answers.right)
+            best_other = compared.scatter(1, answers.right[:, None], -torch.inf).max(1).values
+            self.sums["accuracy"].append((right > best_other).float())
+            self.sums["margin"].append(right - best_other)
+        if self.learns_names:
+            rest = torch.zeros_like(answers.verdicts) if answers.rest is None else answers.rest
+            self.sums["rest_loss"].append(-picked(rest, answers.right))
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Adds accuracy, mean margin (nats) and what else was noted since the last log, over all processes."""
@@ -185,6 +171,7 @@ class VerdictTrainer(Trainer):
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, measures)
         return measures
 
+    @torch.no_grad()
     def dev_measures(self) -> dict[str, float]:
         """eval_loss (the run's own); of one-token verdicts eval_accuracy, and eval_divergence in nats between prompts
         that should agree; of written replies eval_loss_VERDICT of each verdict, whose mean eval_loss is.
@@ -193,17 +180,15 @@ class VerdictTrainer(Trainer):
         """
         rows = []  # (4, E) of each microbatch
         size = self.plan.n_groups
-        ordered = sorted(self.eval_dataset, key=lambda group: sum(example.n_tokens for example in group))
+        ordered = sorted(self.eval_dataset, key=n_tokens)
         model = self.model_wrapped.eval()
-        with torch.no_grad():
-            for start in range(0, len(ordered), size):
-                batch = self.data_collator(ordered[start : start + size])
-                batch = {name: tensor.to(self.args.device) for name, tensor in batch.items()}
-                answers = self.answers(model, batch)
-                right = (answers.verdicts.argmax(1) == answers.right).float()
-                divergence = divergence_in_groups(answers.verdicts, answers.groups)
-                weights = torch.ones_like(right) * answers.n_tokens
-                rows.append(torch.stack([self.objective.loss(answers) * weights, weights, right, divergence]))
+        for start in range(0, len(ordered), size):
+            batch = self.data_collator(ordered[start : start + size])
+            answers = self.answers(model, {name: tensor.to(self.args.device) for name, tensor in batch.items()})
+            right = (answers.verdicts.argmax(1) == answers.right).float()
+            divergence = divergence_in_groups(answers.verdicts, answers.groups)
+            weights = torch.ones_like(right) * answers.n_tokens
+            rows.append(torch.stack([self.objective.loss(answers) * weights, weights, right, divergence]))
         model.train()
         measured = torch.cat(rows, dim=1)
         verdicts = [example.verdict for group in ordered for example in group]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from eval.__main__ import read_options
 from eval.runs import runs_by_study
@@ -42,7 +41,10 @@ def main(argv: Sequence[str]) -> None:
     page = filled(
         TEMPLATE,
         results=results,
-        facts={name: value for name, value in facts_of(base, study).items() if value is not None},
+        study=study,
+        run=base.name,
+        config=read_yaml(base / CONFIG_FILE),
+        provenance=read_json(base / PROVENANCE_FILE),
         cards=cards,
         has_arms=bool(options.arms),
         warnings=[*results.warnings, *of_arms],
@@ -58,21 +60,3 @@ def main(argv: Sequence[str]) -> None:
         write_whole(out, page)
         say("Note: it is without the Hub's metadata, which `pip install 'evenhand[data]'` would write.")
     say(str(out))
-
-
-def facts_of(run: Path, study: str) -> dict[str, Any]:
-    """What was asked of which model, and how: name → value."""
-    config, provenance = read_yaml(run / CONFIG_FILE), read_json(run / PROVENANCE_FILE)
-    return {
-        "study": study,
-        "run": run.name,
-        **{f"model: {name}": value for name, value in provenance["model"].items()},
-        "chat template": config["chat_template"],
-        **{
-            key: ", ".join(f"{name} {value}" for name, value in config[key].items() if value not in (None, {}))
-            for key in ("engine", "sampling")
-        },
-        "verdict": config["verdict"],
-        "sampled": provenance["created"],
-        "items": provenance["item_set_hash"],
-    }

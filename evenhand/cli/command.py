@@ -1,12 +1,14 @@
 """`evenhand VERB ...`: one console command. What a verb needs is imported only when it is called."""
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from pkgutil import resolve_name
 
+from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml
 from evenhand.terminal import run_main
 
@@ -29,6 +31,19 @@ def usage() -> str:
         "`evenhand VERB --help` explains one verb. A config is a YAML file, or one that comes along:\n"
         "pocket, or FOLDER/NAME. key=value words override single keys."
     )
+
+
+def by_config(words: Sequence[str]) -> list[list[str]]:
+    """Each config with the key=value words behind it. Raises ConfigError for such words before any config."""
+    configs: list[list[str]] = []
+    for word in words:
+        if "=" not in word or os.path.exists(word):  # noqa: PTH110  # Path.exists raises for a long word
+            configs.append([word])
+        elif configs:
+            configs[-1].append(word)
+        else:
+            raise ConfigError(f"'{word}' stands before any config; key=value words belong to the config before them")
+    return configs
 
 
 def main() -> None:

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from eval.harness_logs import EXACT, OWN, Answer, answered, figures
@@ -16,6 +15,7 @@ from evenhand.run_directory import planned_line
 from evenhand.study import OneRound
 from evenhand.terminal import command_parser
 from inference.config import InferenceConfig, load_sampling_config
+from studies.markdown import filled
 
 TEMPLATES = Path(__file__).with_name("harness")
 HARNESSES = shipped_yaml(TEMPLATES / "harnesses.yaml")  # files of a task → their templates; what runs it
@@ -42,9 +42,9 @@ def main(argv: Sequence[str]) -> None:
     if (out / "task.json").exists() and (out / "task.json").read_bytes() != written.encode():
         raise ConfigError(f"{out}: already holds another task; name another folder, or remove it")
     write_jsonl(out / "prompts.jsonl", samples)
-    slots = {"name": config.name, **(lm_eval_slots(config, task) if harness == "lm-eval" else {})}
+    facts = {"config": config, "is_exact": config.verdict in EXACT, "task": task, "own": OWN, "json": json.dumps}
     for name, template in HARNESSES[harness]["files"].items():
-        write_whole(out / name, Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(slots))
+        write_whole(out / name, filled(TEMPLATES / template, **facts))
     write_whole(out / "task.json", written)
     command = HARNESSES[harness]["command"].format(out, config.name, "--apply_chat_template " * config.chat_template)
     print(f"{out}: {len(samples)} prompts; prints {', '.join(task['figures'])}. Next:\n  {command}")
@@ -114,18 +114,3 @@ def generation(harness: str, config: InferenceConfig) -> dict[str, Any]:
         return {**drawn, "max_tokens": sampling.max_tokens}
     drawn |= {"do_sample": sampling.temperature > 0, "repetition_penalty": sampling.repetition_penalty, "until": []}
     return {**drawn, "max_gen_toks": sampling.max_tokens}
-
-
-def lm_eval_slots(config: InferenceConfig, task: dict[str, Any]) -> dict[str, str]:
-    """What lm-eval's YAML is filled with; JSON is YAML."""
-    is_exact = config.verdict in EXACT
-    kind = ["output_type: multiple_choice", "doc_to_choice: answers"]
-    if not is_exact:
-        kind = ["output_type: generate_until", f"generation_kwargs: {json.dumps(task['generation'])}"]
-    metric = "  - {{metric: {}, aggregation: !function task.figure, higher_is_better: false}}"
-    return {
-        "output": "\n".join(kind),
-        "metrics": "\n".join(metric.format(json.dumps(name)) for name in task["figures"]),
-        "metadata": json.dumps({"version": 1, OWN: task}),
-        "flag": "--apply_chat_template" * config.chat_template,
-    }

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from evenhand.checkpoints import load_tokenizer, resolve
-from evenhand.config import by_config, config_tree
+from evenhand.cli.command import by_config
+from evenhand.config import config_tree
 from evenhand.terminal import command_parser, say
 from inference.config import InferenceConfig, load_sampling_config
 from training.config import load_training_config

@@ -8,7 +8,6 @@ from typing import Any
 
 from evenhand.errors import DataError
 
-HUGE = 1e300  # no score or count comes near
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -102,18 +101,6 @@ class Record:
             except (ValueError, TypeError, RecursionError):  # NaN, half a surrogate pair, thousands of lists
                 raise self.error(name, f"cannot be kept: {shown(value)} is no plain JSON value") from None
         return kept
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a finite number; true and false are none."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and -HUGE < value < HUGE
-
-
-def table_name(text: str) -> str:
-    """A name for tables. Raises DataError for one in brackets, as tables' own rows have, such as (all)."""
-    if text.startswith("(") and text.endswith(")"):
-        raise DataError(f"is {shown(text)}, and names in brackets are those of our own rows; rename it")
-    return text
 
 
 def shown(value: object) -> str:

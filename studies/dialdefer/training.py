@@ -13,12 +13,11 @@ from evenhand.records import Completion, Prompt, normalised
 from studies.dialdefer.datasets import EVALUATION_ONLY, check_leaks, item_set_hash, load_items, published_among
 from studies.dialdefer.measures import parse_strict
 from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import render
+from studies.dialdefer.render import NO_FIRST, PROMPTS, SETS, TEMPLATES, render
 from studies.dialdefer.section import DialDeferSection, PromptConfig, PromptVariant, Variant, family_of, prompt_variants
-from studies.dialdefer.templates import NO_FIRST, PROMPTS, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
+from studies.prompt_variants import check_variants_per_item, drawn_variants, n_drawn
 from training.config import TrainingConfig, WritingStudy, check_split
-from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import OneTokenAnswers, Sifted, TrainingPrompt, sifted
 
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
@@ -113,7 +112,7 @@ class DialDeferTraining(WritingStudy[DialDeferSection, Item]):
         prompts = section.prompts
         variants = list(prompt_variants(prompts))
         prompt = render(EXAMPLE, Condition.C2_CORRECT, answer_form=answer_form(config), **variants[0].settings)
-        places = {name: DATASETS[name].origin.place for name in datasets if name in DATASETS}
+        places = [DATASETS[name].origin.place for name in datasets if name in DATASETS]
         return {
             "prompts": prompts,
             "variants": [variant.settings for variant in variants],
@@ -124,7 +123,7 @@ class DialDeferTraining(WritingStudy[DialDeferSection, Item]):
             "has_statements": any(not condition.is_dialogue for condition in prompts.conditions),
             "held_out": sorted(EVALUATION_ONLY),
             "datasets": DATASETS,
-            "hub": {name: place.removeprefix("hf:") for name, place in places.items() if place.startswith("hf:")},
+            "hub": [place.removeprefix("hf:") for place in places if place.startswith("hf:")],
         }
 
     def prompts(self, unit: Item, config: TrainingConfig) -> Iterator[TrainingPrompt]:
@@ -186,7 +185,7 @@ def check_variants(section: DialDeferSection, form: str) -> None:
             if getattr(variant, key, None) != getattr(default, key, None):
                 raise ValueError(f"{place}.{key}: is for sampling; training varies template, speakers, answer_order")
     rendered: list[list[Any]] = []
-    for settings, _, number in prompt_variants(prompts):
+    for number, (settings, _) in enumerate(prompt_variants(prompts), -1):
         texts = [render(EXAMPLE, name, answer_form=form, **settings).messages for name in prompts.conditions]
         if texts in rendered:
             raise ValueError(f"{where.format(number)}: asks nothing that is not asked already; take it out")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenhand.config import by_config, config_file, config_tree, parse_yaml, to_yaml
+from evenhand.config import config_file, config_tree, parse_yaml, to_yaml
 from evenhand.errors import ConfigError
 from inference.config import load_sampling_config
 from tests.made.places import CONFIGS, cases
@@ -89,13 +89,6 @@ def test_a_file_that_is_no_config_is_named(tmp_path, content, says):
     with pytest.raises(ConfigError, match=says) as caught:
         load_sampling_config([str(path)])
     assert str(path) in str(caught.value)
-
-
-def test_words_belong_to_the_config_before_them_however_long_they_are():
-    long = f"dialdefer.benchmarks=[{'x' * 300}]"
-    assert by_config(["a.yaml", long, "b.yaml"]) == [["a.yaml", long], ["b.yaml"]]
-    with pytest.raises(ConfigError, match="stands before any config"):
-        by_config(["a.b=1", "a.yaml"])
 
 
 def test_aliases_that_make_billions_of_values_are_refused_at_once_and_few_are_read():

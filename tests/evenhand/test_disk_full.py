@@ -5,7 +5,6 @@ File systems of a few MiB are mounted for it, so that the errors are real ones.
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 import torch
@@ -66,8 +65,7 @@ WRITERS = {
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_every_writer_that_runs_out_of_room_is_told(writer, small_disk):
-    config = tiny_run("sft", Path("no-model"), small_disk)
-    with pytest.raises(DataError, match="the disk or quota is full"), shortage_explained(config):
+    with pytest.raises(DataError, match="the disk or quota is full"), shortage_explained("buy some"):
         WRITERS[writer](small_disk / "file")
 
 
@@ -80,7 +78,7 @@ def test_a_run_whose_disk_fills_up_keeps_its_checkpoints_and_continues_with_room
     config = tiny_run("sft", model, small_disk, run={"save_steps": 1})
     with pytest.raises(DataError) as caught:
         train(config)
-    for part in ("The checkpoints saved before are kept", "run.root=<there>"):
+    for part in ("What was saved before is kept", "run.root=<there>"):
         assert part in str(caught.value)
     assert {folder.name for folder in (folder_of(config) / "checkpoints").iterdir()} >= {"checkpoint-1", "checkpoint-2"}
     resize(small_disk, "40m")

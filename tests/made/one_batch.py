@@ -28,12 +28,12 @@ class Outcome:
     gradients: dict[str, Tensor]
 
 
-def byte_model(folder, family="llama"):
+def byte_model(folder, family="llama", **sizes):
     """A random checkpoint of two layers that reads bytes: its vocabulary is small, so that all logits cost little."""
     tokenizer = byte_tokenizer()
     set_padding(tokenizer)
     tokenizer.save_pretrained(folder)
-    return save_family(folder, family, folder)
+    return save_family(folder, family, folder, **sizes)
 
 
 def examples_for(config, model):
@@ -88,13 +88,12 @@ def verdict_trainer(config, model, examples, folder, reference=None):
     objective = objective_of(config)
     groups = groups_of(examples, config.optimiser.batch_by)
     return VerdictTrainer(
-        model=model,
-        args=training_arguments(config, folder),
-        groups=groups,
-        dev=[],
+        model,
         plan=schedule(groups, config),
         objective=objective,
-        collator=Collator(
+        args=training_arguments(config, folder),
+        train_dataset=groups,
+        data_collator=Collator(
             pad=model.config.pad_token_id,
             branches=objective.branches,
             reference=reference,

@@ -72,7 +72,7 @@ def test_every_family_goes_through_both_merges_in_shards(family, merges):
 def test_a_merge_is_measured_written_and_found_again(run, capsys):
     main([str(run), "--n-prompts", "4", "--min-agreement", "0"])
     printed = capsys.readouterr().out
-    assert "merged onto bf16: " in printed
+    assert "--onto bf16: " in printed
     assert printed.splitlines()[-1] == str(run / "merged-bf16")
     assert [folder.name for folder in run.glob("merged-*")] == ["merged-bf16"]
     done = read_json(run / "merged-bf16" / DONE_FILE)
@@ -90,13 +90,13 @@ def test_a_merge_is_measured_written_and_found_again(run, capsys):
 def test_an_adapter_by_itself_is_checked_and_nothing_is_written(run, capsys):
     files = {*run.rglob("*")}
     main([str(run), "--onto", "nothing", "--n-prompts", "8"])
-    assert "merged onto nothing: 100.0% of 8 verdicts agree" in capsys.readouterr().out
+    assert "--onto nothing: 100.0% of 8 verdicts agree" in capsys.readouterr().out
     assert {*run.rglob("*")} == files
 
 
 def test_a_checkpoint_that_judges_otherwise_never_appears(run, monkeypatch):
     with_margins(monkeypatch, -1.0)
-    with pytest.raises(ModelError, match=r"onto bf16, only 0\.0% of 4 verdicts agree.*Try `--onto nf4`"):
+    with pytest.raises(ModelError, match=r"--onto bf16: only 0\.0% of 4 verdicts agree.*Try `--onto nf4`"):
         merge(run, "bf16", n_prompts=4)
     assert not list(run.glob("merged-*"))
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.made.made_examples import TALKS
+from tests.made.made_examples import TALKS, example
 from tests.made.training_runs import tiny_run
 from training.batches import padded_logs
 from training.objectives import (
@@ -21,7 +21,7 @@ from training.objectives import (
     objective_of,
     paired,
 )
-from training.reference import objective_for
+from training.reference import chance_of
 
 # Four prompts with two answers: log-probabilities over the vocabulary, of the verdict and of EOS behind it.
 VERDICTS = [[-0.4, -1.3], [-2.0, -0.2], [-0.9, -0.7], [-3.1, -0.05]]
@@ -35,7 +35,6 @@ ANCHORS = [True, False, False, True]
 WHOLE = {"right": RIGHT, "groups": GROUPS, "anchors": ANCHORS}
 BETA = 0.3
 WEIGHT = 0.7
-SHARES = [0.1, 0.2, 0.3, 0.4]  # unequal weights of the four losses, so that no error in one hides in the sum
 
 
 def answers(verdicts, ends=None, **others):
@@ -118,37 +117,14 @@ def test_a_loss_is_its_formula_and_its_gradient_the_slope(name, eos):
     loss, plain = LOSSES[name]
     verdicts = torch.tensor(VERDICTS, dtype=torch.float64, requires_grad=True)
     ends = torch.tensor(ENDS, dtype=torch.float64, requires_grad=True)
-    found = loss(answers(verdicts, ends if eos else None))
     all_ends, n_tokens = (ENDS, 2) if eos else (ZEROS, 1)
-    assert found.tolist() == pytest.approx([plain(e, VERDICTS, all_ends, n_tokens) for e in range(4)], abs=1e-12)
-    (found * torch.tensor(SHARES, dtype=torch.float64)).sum().backward()
 
-    def weighted(v, s):
-        return sum(share * plain(e, v, s if eos else ZEROS, 2 if eos else 1) for e, share in enumerate(SHARES))
+    def losses(v, s):
+        return loss(answers(v, s if eos else None))
 
-    def slope(of_ends, e, k, step=1e-05):
-        values = []
-        for signed in (step, -step):
-            v, s = [list(row) for row in VERDICTS], [list(row) for row in ENDS]
-            (s if of_ends else v)[e][k] += signed
-            values.append(weighted(v, s))
-        return (values[0] - values[1]) / (2 * step)
-
-    def slopes(of_ends):
-        return [[slope(of_ends, e, k) for k in (0, 1)] for e in range(4)]
-
-    torch.testing.assert_close(verdicts.grad, torch.tensor(slopes(False), dtype=torch.float64), atol=1e-8, rtol=0)
-    found = torch.zeros(4, 2, dtype=torch.float64) if ends.grad is None else ends.grad
-    torch.testing.assert_close(found, torch.tensor(slopes(True), dtype=torch.float64), atol=1e-8, rtol=0)
-
-
-def test_a_group_of_four_prompts_with_four_answers_follows_its_anchor_wherever_that_stands():
-    rows = [[-1.0, -2.0, -0.7, -3.0], [-0.2, -4.0, -2.5, -2.2], [-1.4, -1.4, -1.3, -1.5], [-3.0, -0.1, -4.0, -5.0]]
-    anchored = {"right": [2] * 4, "groups": [0] * 4, "anchors": [False, False, True, False]}
-    judge = answers(rows, reference=rows, reference_verdicts=rows, **anchored)
-    expected = [kl(log_softmax(rows[2]), log_softmax(logs)) for logs in rows]
-    assert label_free(judge).tolist() == pytest.approx(expected)
-    assert cross_entropy(judge).tolist() == pytest.approx([-logs[2] for logs in rows])
+    expected = [plain(e, VERDICTS, all_ends, n_tokens) for e in range(4)]
+    assert losses(verdicts, ends).tolist() == pytest.approx(expected, abs=1e-12)
+    assert torch.autograd.gradcheck(losses, (verdicts, ends))
 
 
 @st.composite
@@ -224,7 +200,8 @@ def test_a_config_gets_its_loss_with_its_numbers(method, keys, expected):
 @pytest.mark.parametrize("eos", [False, True], ids=["verdict", "verdict and EOS"])
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_margin_takes_off_it(method, eos):
-    objective = objective_of(tiny_run(method, examples={"loss_on_eos": eos}))
+    config = tiny_run(method, examples={"loss_on_eos": eos})
+    objective, chance = objective_of(config), chance_of(config, [example([5])], None, 0)
     coin = [[math.log(0.5)] * 2] * 4
 
     def loss(gain):
@@ -235,8 +212,8 @@ def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_mar
         judge = answers(verdicts.log_softmax(-1), ends, reference=coin, reference_verdicts=coin)
         return objective.loss(judge).mean().item()
 
-    assert loss(0) == pytest.approx(objective.chance, rel=1e-6)
-    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
+    assert loss(0) == pytest.approx(chance.loss, rel=1e-6)
+    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(chance.slope, rel=1e-3)
 
 
 def test_label_free_chance_is_the_larger_loss_of_a_coin_and_of_the_base_itself():
@@ -289,8 +266,8 @@ def test_groups_of_unequal_size_have_the_losses_and_gradients_that_each_has_alon
 
 def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_of_their_own():
     examples = [example for group in TALKS for example in group]
-    objective = objective_for(tiny_run(study="narrator"), examples, None)
-    assert objective_for(tiny_run("bct", examples={"replies": "r"}), examples, None, 49_152).chance == math.log(49_152)
+    chance = chance_of(tiny_run(study="narrator"), examples, None, 0)
+    assert chance_of(tiny_run("bct", examples={"replies": "r"}), examples, None, 49_152).loss == math.log(49_152)
     coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in examples]).double()
     right = [e.right for e in examples]
 
@@ -303,7 +280,7 @@ def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_o
             .item()
         )
 
-    assert loss(0) == pytest.approx(objective.chance, rel=1e-6)
-    assert objective.chance == pytest.approx((3 * math.log(2) + 5 * math.log(4) + 4 * math.log(3)) / 12)
-    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(objective.slope, rel=1e-3)
-    assert objective.chance_accuracy == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)
+    assert loss(0) == pytest.approx(chance.loss, rel=1e-6)
+    assert chance.loss == pytest.approx((3 * math.log(2) + 5 * math.log(4) + 4 * math.log(3)) / 12)
+    assert (loss(-1e-3) - loss(1e-3)) / 2e-3 == pytest.approx(chance.slope, rel=1e-3)
+    assert chance.accuracy == pytest.approx((3 / 2 + 5 / 4 + 4 / 3) / 12)

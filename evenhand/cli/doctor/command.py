@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Sequence
 
+from evenhand.cli.command import by_config
 from evenhand.cli.doctor.checks import Check, printed, wrong
 from evenhand.cli.doctor.machine import machine_checks
-from evenhand.config import by_config, config_tree
+from evenhand.config import config_tree
 from evenhand.errors import EvenhandError
 from evenhand.terminal import command_parser, say
 

@@ -8,7 +8,7 @@ from typing import Any
 from evenhand.data_files import csv_records, line_records, opened
 from evenhand.data_files import rows as json_records
 from evenhand.errors import DataError
-from evenhand.sources.record_fields import Record, is_number, shown
+from evenhand.sources.record_fields import Record, shown
 from studies.dialdefer.archives import first_present, tar_member, zip_member
 from studies.dialdefer.records import BENCHMARK, INCORRECT_ANSWERS, Item
 
@@ -256,3 +256,8 @@ def socialiqa(folder: Path) -> Iterator[Item]:
             **record.kept("charmap", "answerSourcesOrigins", "answerSourcesWithCor", "promptQuestionFocusChar"),
         }
         yield unified_item("socialiqa", f"socialiqa-{record.index}", question, right, wrong, meta)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a finite number; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -1e300 < value < 1e300

@@ -6,8 +6,8 @@ from importlib.metadata import version
 
 import pytest
 
-from evenhand.cli.command import VERBS, entry_of, main, usage
-from evenhand.errors import DataError
+from evenhand.cli.command import VERBS, by_config, entry_of, main, usage
+from evenhand.errors import ConfigError, DataError
 from evenhand.terminal import run_main
 from tests.made.places import CONFIGS, ROOT
 
@@ -74,3 +74,10 @@ def test_fetch_names_where_the_model_lies_and_counts_the_items(capsys):
     out = capsys.readouterr().out
     assert "model embedded is at " in out
     assert "pocket (test): 200 items" in out, "the config takes the first 200 of 800"
+
+
+def test_words_belong_to_the_config_before_them_however_long_they_are():
+    long = f"dialdefer.benchmarks=[{'x' * 300}]"
+    assert by_config(["a.yaml", long, "b.yaml"]) == [["a.yaml", long], ["b.yaml"]]
+    with pytest.raises(ConfigError, match="stands before any config"):
+        by_config(["a.b=1", "a.yaml"])

@@ -59,18 +59,16 @@ def test_score_takes_the_denominator(runs, tmp_path):
 
 
 def test_a_report_of_the_study_is_whole_and_shows_nobodys_words(runs, tmp_path):
-    report_main(
-        [*map(str, runs), "--side-by-side", "--detection", "majority", "--draws", "100", "--out", str(tmp_path)]
-    )
+    words = ["--side-by-side", "--detection", "majority", "--draws", "100", "--out", str(tmp_path)]
+    report_main([*map(str, runs), *words])
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     page = Page(html)
     assert (page.open, page.n_mute) == ([], 0)
     assert re.findall(r'<section id="(\w+)"', html) == ["narrator", "method"]
     assert len([address for address in page.addresses if address.startswith("data:image")]) == 5
     rows = json_rows(tmp_path / "scores.json")
-    assert {(row["judge"], row["detection"]) for row in rows} == {
-        (judge, "majority") for judge in ("Wordy-7B", "Fair_1B", "all models")
-    }
+    assert {row["judge"] for row in rows} == {"Wordy-7B", "Fair_1B", "all models"}
+    assert {row["detection"] for row in rows} == {"majority"}
     for name in ("narrator_table2", "narrator_table4"):
         assert "all models" in (tmp_path / "tables" / f"{name}.md").read_text(encoding="utf-8")
     # The names stand in the plan's options; what a model read stands in the run too, and neither is ours to show.
@@ -93,11 +91,11 @@ def test_failed_replies_leave_the_denominator(tmp_path, is_exact):
     path = make_narrator_run(tmp_path, fair, CONVERSATIONS, n=2, is_exact=is_exact, **BLAME)
     spoiled = next(every_completion(path)).prompt_hash
     failed = {"finish_reason": "error: 500", "text": "", "answer_logprobs": None}
-    rewrite(path, lambda lines: [{**line, **(failed if line["prompt_hash"] == spoiled else {})} for line in lines])
+    rewrite(path, lambda lines: [line | (failed if line["prompt_hash"] == spoiled else {}) for line in lines])
     run = read_run("narrator", path)
-    judgments = [judgment for judgment in run.plan if judgment.prompt_hash == spoiled]
-    assert all((judgment.n_replies, judgment.states[-1]) == (0, 1.0) for judgment in judgments)
-    assert all(math.isnan(judgment.target_weight("all")) for judgment in judgments)
+    (judgment,) = {judgment.prompt_hash: judgment for judgment in run.plan if judgment.prompt_hash == spoiled}.values()
+    assert (judgment.n_replies, judgment.states[-1]) == (0, 1.0)
+    assert math.isnan(judgment.target_weight("all"))
     assert next(effects(run.plan))[1]["neutral"].n_units == 22
 
 
@@ -113,19 +111,13 @@ def test_an_exact_run_reads_probabilities_and_keeps_what_is_off_the_list(tmp_pat
 
 
 OTHERS = made_conversations({2: 6, 3: 5})
-MODELS = {"base": "owner/model", "sft": "owner/sft", "dpo": "owner/dpo"}
+MODELS = {"base": "owner/model", "sft": "owner/sft"}
 
 
 def made(root, arm, judge, conversations=OTHERS, **changes):
     """An arm's run of the study."""
-    keys = {
-        "is_exact": True,
-        "tasks": ("blame", "identification"),
-        "model": MODELS[arm],
-        "name": f"narrator-{arm}",
-        **changes,
-    }
-    return make_narrator_run(root, judge, conversations, **keys)
+    keys = {"is_exact": True, "tasks": ("blame", "identification"), "model": MODELS[arm], "name": f"narrator-{arm}"}
+    return make_narrator_run(root, judge, conversations, **keys | changes)
 
 
 def test_before_and_after_are_paired_over_the_conversations_of_both_and_never_pooled(tmp_path):

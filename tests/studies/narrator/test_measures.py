@@ -16,7 +16,6 @@ from tests.made.narrator_runs import (
     accuser,
     drawing_lots,
     eliminator,
-    factors_of,
     fair,
     made_conversations,
     make_narrator_run,
@@ -25,6 +24,7 @@ from tests.made.narrator_runs import (
     results_of_runs,
     without_me,
 )
+from tests.made.places import cases
 
 SIZES = {2: 16, 3: 13, 4: 11, 5: 10, 7: 2}
 BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
@@ -69,22 +69,20 @@ def truth(planted):
 def runs(tmp_path_factory):
     """Every judge, sampled and exact."""
     root, conversations = tmp_path_factory.mktemp("narrator"), made_conversations(SIZES)
-    return {
-        (name, way): read_run(
-            "narrator",
-            make_narrator_run(
-                root, judge, conversations, name=f"{name}-{way}", model=f"x/{name}", is_exact=way == "exact", **BLAME
-            ),
-        )
-        for name, (judge, _) in JUDGES.items()
-        for way in ("sampled", "exact")
-    }
+
+    def run_of(name, judge, way):
+        asked = {"name": f"{name}-{way}", "model": f"x/{name}", "is_exact": way == "exact", **BLAME}
+        return read_run("narrator", make_narrator_run(root, judge, conversations, **asked))
+
+    ways = ("sampled", "exact")
+    return {(name, way): run_of(name, judge, way) for name, (judge, _) in JUDGES.items() for way in ways}
 
 
 def results(*of_runs):
     return results_of_runs(*(run.path for run in of_runs))
 
 
+PLANTED = cases(__file__)
 PROTECTS, ACCUSES, BENDS = ("yes", 1), ("yes", -1), ("yes", 0)
 NO, UNCLEAR = ("no", None), ("cannot tell", None)
 
@@ -111,18 +109,6 @@ def test_exact_probabilities_give_the_planted_values(runs, name, order):
     assert {m.name: effect[m.name].value for m in EFFECTS} == pytest.approx(truth(JUDGES[name][1]), abs=1e-6)
     lots = truth(JUDGES["lots"][1])
     assert (effect["chance"], effect["far_chance"]) == pytest.approx((lots["neutral"], lots["far"]))
-
-
-def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
-    held, checked = 0, 0
-    for name, (_, planted) in JUDGES.items():
-        for order in ("published", "fixed_slot"):
-            effect = blame(runs[name, "sampled"], order)
-            for measure, value in truth(planted).items():
-                level = effect[measure]
-                held, checked = held + (not level.excludes(value)), checked + 1
-                assert abs(level.value - value) <= 2 * level.half + 1e-9, f"{name}, {order}: {measure}"
-    assert held / checked > 0.9
 
 
 def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs):
@@ -177,7 +163,7 @@ def drawn_to_me(prompt, share=0.3):
 
 def silent_of_easy(prompt):
     """Right of the longer conversations, whoever is Me, and refuses them where the attacker is Me."""
-    is_long, is_attacker = len(prompt.answer_space) == 3, factors_of(prompt).perspective == "attacker"
+    is_long, is_attacker = len(prompt.answer_space) == 3, prompt.factors.perspective == "attacker"
     return {"I cannot answer that.": 1.0} if is_long and is_attacker else fair(prompt, 1.0 if is_long else 0.0)
 
 
@@ -188,11 +174,9 @@ def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs
         for judge in (drawn_to_me, silent_of_easy)
     }
     drawn, silent = (EVALUATION.facts(results_of_runs(path))["judges"][0] for path in paths.values())
-    assert (way(drawn), drawn["of"]["delta_far"].value > 15, drawn["of"]["delta_att"].value < -30) == (
-        BENDS,
-        True,
-        True,
-    )
+    assert way(drawn) == BENDS
+    assert drawn["of"]["delta_far"].value > 15
+    assert drawn["of"]["delta_att"].value < -30
     assert drawn["innocents"] == pytest.approx(100 * (30 * 0.1 + 60 * 0.05) / 90, abs=3)
     assert (way(silent), silent["of"]["pr"].value) == (UNCLEAR, pytest.approx(50))
     assert silent["answer"].kept_by("unparsed")
@@ -204,40 +188,29 @@ def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs
     both = EVALUATION.facts(results(runs["protector", "sampled"], runs["accuser", "sampled"]))["judges"]
     opposed = {of["judge"]: of["answer"] for of in both}[POOLED]
     assert (opposed.verdict, opposed.direction, opposed.is_both_ways) == ("yes", 0, True)
-    few = make_narrator_run(tmp_path, lambda p: fair(p, 1.0), made_conversations({3: 5}), name="few", **BLAME)
-    (of_few,) = EVALUATION.facts(results_of_runs(few))["judges"]
-    assert (way(of_few), of_few["of"]["pr"].value) == (UNCLEAR, 0)
 
 
 def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
-    def right(neutral, attacker, other, gone=0.0, last=0.0):
+    def right(neutral, attacker, other, gone, last):
         """Right so often by narrator; names nothing in `gone` of the prompts with an innocent Me, and Me last loses."""
         shares = {"neutral": (neutral, 0.0), "attacker": (attacker, 0.0), "non_attacker": (other, gone)}
 
         def judge(prompt):
-            factors = factors_of(prompt)
+            factors = prompt.factors
             is_hit = factors.option_order == "published" and factors.perspective == "attacker"
             share, lost = shares[factors.perspective]
             return mixed({"nobody": 1.0}, fair(prompt, share - last * is_hit), lost)
 
         return judge
 
-    judges = {
-        "surer": right(0.5, 0.7, 0.97),
-        "sees more": right(0.5, 0.9, 0.65),
-        "shields": right(0.5, 0.3, 0.9),
-        "says less": right(0.5, 0.0, 0.9, gone=0.05),
-        "hardly answers": right(0.5, 0.46, 0.55, gone=0.3),
-        "worse": right(0.9, 0.75, 0.75),
-        "better": right(0.7, 0.85, 0.85, last=0.3),
-    }
+    judges = {row["name"]: right(*row["right"], row.get("gone", 0.0), row.get("last", 0.0)) for row in PLANTED}
     made, asked = made_conversations({2: 80}), {**BLAME, "is_exact": True, "option_orders": ("published", "fixed_slot")}
     paths = {
         name: make_narrator_run(tmp_path, judge, made, name=name.replace(" ", "-"), model=f"x/{name}", **asked)
         for name, judge in judges.items()
     }
     of = {name: EVALUATION.facts(results_of_runs(path))["judges"][0] for name, path in paths.items()}
-    assert [way(each) for each in of.values()] == [BENDS, BENDS, PROTECTS, PROTECTS, UNCLEAR, BENDS, BENDS]
+    assert [way(each) for each in of.values()] == [tuple(row["way"]) for row in PLANTED]
     assert of["hardly answers"]["answer"].kept_by("unparsed")
     assert [each["is_moved_by_slot"] for each in of.values()] == [False] * 6 + [True]
     pooled = EVALUATION.facts(results_of_runs(paths["worse"], paths["better"]))["judges"][-1]
@@ -269,15 +242,8 @@ def test_models_are_pooled_alike_over_the_conversations_that_all_judged(tmp_path
 
 
 CORRECT, WRONG, EVEN, OTHERS_EVEN, SILENT = (0.8, 0.2), (0.2, 0.8), (0.5, 0.5), (0.2, 0.4, 0.4), ()
-KINDS = [
-    *[(CORRECT, CORRECT)] * 5,
-    *[(CORRECT, WRONG)] * 3,
-    *[(WRONG, CORRECT)] * 2,
-    *[(WRONG, WRONG)] * 4,
-    (EVEN, CORRECT),
-    (CORRECT, OTHERS_EVEN),  # a tie between two others is no answer either
-    (CORRECT, SILENT),
-]
+KINDS = [(CORRECT, CORRECT)] * 5 + [(CORRECT, WRONG)] * 3 + [(WRONG, CORRECT)] * 2 + [(WRONG, WRONG)] * 4
+KINDS += [(EVEN, CORRECT), (CORRECT, OTHERS_EVEN), (CORRECT, SILENT)]  # a tie between two others is no answer either
 
 
 def flips_of(*kinds):

@@ -59,26 +59,22 @@ def test_margins_give_the_probability_of_the_more_popular_one(p_first, values):
 
 
 def test_a_thread_counts_with_the_mean_of_its_pairs_and_samples():
-    asked = {"pairing": "random", "votes": (5, 1)}
+    said = {(0, 1): ("1", "1"), (1, 0): ("2", "1"), (0, 2): ("2", "2"), (2, 0): ("1", "1")}
     replies = [
-        reply("pairwise", "1", "1", shown=(0, 1), is_swapped=False, **asked),
-        reply("pairwise", "2", "1", shown=(1, 0), is_swapped=True, **asked),
-        reply("pairwise", "2", "2", shown=(0, 2), is_swapped=False, **asked),
-        reply("pairwise", "1", "1", shown=(2, 0), is_swapped=True, **asked),
+        reply("pairwise", *texts, shown=shown, is_swapped=shown[0] > 0, pairing="random", votes=(5, 1))
+        for shown, texts in said.items()
     ]
     values = values_of(replies, [], {}, "excluded")
     assert values[Quantity("pairwise", "neutral", "", "random", "accuracy")] == {"t": (1 + 0.5 + 0 + 0) / 4}
 
 
 def test_exact_judgements_are_the_more_probable_ones():
-    assert confidence_of(completion("", answer_logprobs={"yes": math.log(0.3), "no": math.log(0.1)})) == pytest.approx(
-        0.75
-    )
+    likely_yes = completion("", answer_logprobs={"yes": math.log(0.3), "no": math.log(0.1)})
+    assert confidence_of(likely_yes) == pytest.approx(0.75)
     assert math.isnan(confidence_of(completion("perhaps")))
-    assert (
-        stance_of(completion("", answer_logprobs={"SUPPORTING": -2.0, "AGAINST": -0.5, "NEUTRAL": -3.0})) == "AGAINST"
-    )
-    assert stance_of(completion("", answer_logprobs={"SUPPORTING": -1.0, "AGAINST": -1.0, "NEUTRAL": -3.0})) == ""
+    for supporting, stance in ((-2.0, "AGAINST"), (-0.5, "")):
+        logprobs = {"SUPPORTING": supporting, "AGAINST": -0.5, "NEUTRAL": -3.0}
+        assert stance_of(completion("", answer_logprobs=logprobs)) == stance
 
 
 def of_list(stances, matches, unread="excluded"):
@@ -112,13 +108,6 @@ def test_ndcg_ranks_by_sums_of_probabilities():
     worst, ideal = (sum(g / math.log2(i + 2) for i, g in enumerate(order)) for order in (gains[::-1], gains))
     assert values["ndcg"] == pytest.approx(worst / ideal)
     assert (values["recall"], values["precision"], values["redundancy"]) == (1, 1, 0)
-
-
-def test_losses_are_of_threads_that_have_both_prompts():
-    recall = Quantity("generation", "neutral", "against", "", "recall")
-    toward = recall._replace(framing="biased_toward")
-    known = {recall: {"a": 0.75, "b": 0.5}, toward: {"a": 0.25, "c": 0.0}}
-    assert losses(known)[toward._replace(measure="suppression")] == {"a": 0.5}
 
 
 def test_the_shift_toward_the_belief_is_half_of_the_four_shifts():

@@ -1,6 +1,5 @@
 """What the model under test is asked, and how its lists, rankings and choices are read."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,9 @@ POCKET = ReferenceSpec(dataset="pocket-threads")
 REFERENCES = {one.thread.thread_id: one for one in pocket_references()}
 TEN = [f"Response {n}, with words." for n in range(1, 11)]
 
-REFUSED = shipped_yaml(Path(__file__).with_name("refused_configs.yaml"))
-
-
-LISTS, RANKINGS, FORMS = (
-    shipped_yaml(Path(__file__).with_name(f"{name}.yaml")) for name in ("lists", "rankings", "list_forms")
+LISTS, RANKINGS, FORMS, REFUSED = (
+    shipped_yaml(Path(__file__).with_name(f"{name}.yaml"))
+    for name in ("lists", "rankings", "list_forms", "refused_configs")
 )
 
 
@@ -66,34 +63,12 @@ def test_each_pair_is_asked_in_both_orders_and_framings_and_the_first_is_strictl
     assert len({prompt.prompt_hash for prompt in prompts[:12]}) == 12
 
 
-LETTERED = "\n".join(f"Person {letter}: {one}" for letter, one in zip("ABCDEFGHIJ", TEN, strict=True))
-COUNTED_DOWN = "\n".join(f"{10 - n}: {one}" for n, one in enumerate(TEN))
-ANEW = "**Agree:**\n{}\n\n**Disagree:**\n{}".format(*(formatted(FORMATS[0], part) for part in (TEN[:5], TEN[5:])))
-OBJECTS = json.dumps({"post": "the post", "responses": [{"id": 1, "tone": "kind", "text": one} for one in TEN]})
-CIRCLED = "\n\n".join(f"{chr(0x2460 + n)} {one}" for n, one in enumerate(TEN))
-PLANNED = "I vary:\n1. tone\n2. length\n\nResponses:\n\n" + formatted(FORMATS[0], TEN)
-SECTIONS = "\n\n".join(f"## {n}. Kind\n- {TEN[2 * n - 2]}\n- {TEN[2 * n - 1]}" for n in range(1, 6))
-IN_PYTHON = f"responses = {TEN}"
-ONE_LINE = formatted(FORMATS[0], TEN).replace("\n", "\\n")
-WITH_NOTES = FORMS["with notes"]
-RULED = "\n---\n".join(["Of course! Ten responses follow.", *TEN])
+LISTED = [formatted(form, TEN) for form in [*FORMATS, *(("", item, "\n", "") for item in FORMS["with notes"])]]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(formatted(form, TEN) for form in [*FORMATS, *(("", item, "\n", "") for item in WITH_NOTES)]),
-        *(LETTERED, COUNTED_DOWN, ANEW, OBJECTS, CIRCLED, RULED, PLANNED, SECTIONS, IN_PYTHON, ONE_LINE),
-    ],
-)
+@pytest.mark.parametrize("text", [*LISTED, *FORMS["ten"]])
 def test_ten_responses_are_read_however_they_are_told_apart(text):
     assert responses_in(completion(text)) == (TEN, "ok")
-
-
-def test_a_list_within_a_response_begins_no_new_one():
-    inner = ["First.", "Two steps:\n1. talk\n2. listen", "On the\n3. Mai it was.", *TEN[3:]]
-    found = responses_in(completion(formatted(FORMATS[0], inner)))
-    assert found == ([" ".join(one.split()) for one in inner], "ok")
 
 
 @pytest.mark.parametrize(("text", "responses"), FORMS["inner numbers"])
@@ -113,20 +88,7 @@ def test_rankings_are_read_or_have_a_named_state(state):
         assert ranking_in(completion(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
 
 
-def test_a_choice_is_one_of_two_or_none():
-    for text, value in (("1", 1), (" '2'", 2), ("**1**", 1), ("I would say 2", 2)):
-        assert choice_in(completion(text)) == (value, "ok")
-    for text in ("1 or 2", "", "12"):
-        assert choice_in(completion(text)) == (None, "malformed")
-
-
-def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply():
-    thought = "<think>\n1. They want ten, or 3, 1, 2.\n2. No.\n</think>\n\n"
-    ten = "\n".join(f"{n}. {one}" for n, one in enumerate(TEN, start=1))
-    assert responses_in(completion(thought + ten)) == (TEN, "ok")
-    for start in (thought, thought.removeprefix("<think>\n")):  # some templates open the thinking in the prompt
-        assert ranking_in(completion(f"{start}2, 1, 3"), 3) == ([1, 0, 2], "ok")
-        assert choice_in(completion(f"{start}2")) == (2, "ok")
+def test_thinking_without_an_end_is_no_reply():
     endless = completion("<think>\n1. The first is 2, 1, 3", finish_reason="length")
     assert responses_in(endless) == ([], "none")
     assert (ranking_in(endless, 3), choice_in(endless)) == (([], "cut"), (None, "cut"))

@@ -58,8 +58,10 @@ def built(folder, posts, said, **wanted):
 def test_threads_with_fewest_to_most_comments_that_count_are_drawn(tmp_path):
     posts = [post(name) for name in ("p1", "p2", "p3", "p4", "p5")]
     said = [row for number, row in enumerate(posts, start=1) for row in comments(row["id"], number)]
+    said[2]["parent_id"] = "t1_cp2000"  # a reply to a comment counts, too
     threads, manifest = built(tmp_path, posts, said)
     assert [(thread.thread_id, len(thread.comments)) for thread in threads] == [("p2", 2), ("p3", 3), ("p4", 4)]
+    assert [one.is_reply for one in threads[0].comments] == [False, True]
     counts = {"posts": 5, "too few comments": 1, "too many comments": 1, "fit": 3, "wanted": 10, "drawn": 3}
     assert manifest["strata"]["AskEconomics"] == counts
 
@@ -70,8 +72,7 @@ DROPPED = LEFT_OUT["comments"]
 
 @pytest.mark.parametrize(("reason", "fields"), DROPPED.items(), ids=DROPPED)
 def test_what_does_not_count_is_left_out_and_counted(tmp_path, reason, fields):
-    said = [*comments("p1", 2), comment("cx", "p1", **fields)]
-    threads, manifest = built(tmp_path, [post("p1")], said)
+    threads, manifest = built(tmp_path, [post("p1")], [*comments("p1", 2), comment("cx", "p1", **fields)])
     assert len(threads[0].comments) == 2
     reason = reason.partition(",")[0]
     assert manifest["dropped"]["comments"] == {reason: 1}
@@ -79,10 +80,9 @@ def test_what_does_not_count_is_left_out_and_counted(tmp_path, reason, fields):
 
 
 def test_bots_are_known_by_their_names_and_people_and_deleted_accounts_are_not_taken_for_them(tmp_path):
-    bots, people = ("gifv-bot", "HelperBot_", "bot_of_things"), ("JohnAbbot", "robotics_fan", "notabot", "[deleted]")
-    said = [comment(f"c{n}", "p1", author=author) for n, author in enumerate((*bots, *people))]
-    threads, _ = built(tmp_path, [post("p1")], said)
-    assert [one.text for one in threads[0].comments] == [f"I think c{n}." for n in range(3, 7)]
+    authors = ("gifv-bot", "HelperBot_", "bot_of_things", "JohnAbbot", "robotics_fan", "notabot", "[deleted]")
+    (thread,), _ = built(tmp_path, [post("p1")], [comment(f"c{n}", "p1", author=a) for n, a in enumerate(authors)])
+    assert [one.text for one in thread.comments] == [f"I think c{n}." for n in range(3, 7)]
 
 
 def test_posts_of_other_years_subreddits_and_without_text_of_their_own_are_left_out(tmp_path):
@@ -119,11 +119,6 @@ def test_the_draw_is_the_same_whatever_the_order_and_another_with_another_seed(t
     assert first == again
 
 
-def test_replies_to_comments_count_too(tmp_path):
-    said = [*comments("p1", 2), comment("zzzzzzz9", "p1", parent_id="t1_cp1000")]
-    assert [one.is_reply for one in built(tmp_path / "a", [post("p1")], said)[0][0].comments] == [False, False, True]
-
-
 def test_a_file_that_is_cut_off_is_named(tmp_path):
     packed(tmp_path / "RS_2019-05.zst", [post("p1")])
     whole = packed(tmp_path / "RC_2019-05.zst", comments("p1", 3000)).read_bytes()
@@ -147,22 +142,19 @@ def test_12_kb_of_zst_that_unpacked_to_millions_of_empty_lines_or_one_endless_li
     file = packed(tmp_path / "RC_2019-05.zst", [b"first", part * n])
     assert file.stat().st_size < 20_000
     tracemalloc.start()
-    try:
-        with pytest.raises(DataError, match=message) if message else nullcontext():
-            assert sum(map(len, lines_of(file))) == len(b"first") + n
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    with pytest.raises(DataError, match=message) if message else nullcontext():
+        assert sum(map(len, lines_of(file))) == len(b"first") + n
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     assert peak < 80 * MIB
 
 
 def test_files_of_a_subreddit_plain_files_and_several_frames_are_read(tmp_path):
     raw = tmp_path / "raw"
     packed(raw / "askeconomics_submissions.zst", [post("p1")])
-    frames = [packed(raw / "part.zst", comments("p1", 1, prefix)).read_bytes() for prefix in "ab"]
-    (raw / "part.zst").unlink()
-    (raw / "sub" / "askeconomics_comments.zst").parent.mkdir()
-    (raw / "sub" / "askeconomics_comments.zst").write_bytes(b"".join(frames))
+    said = raw / "sub" / "askeconomics_comments.zst"
+    frames = [packed(said, comments("p1", 1, prefix)).read_bytes() for prefix in "ab"]
+    said.write_bytes(b"".join(frames))
     (raw / "RC_2019-06.jsonl").write_text(json.dumps(comment("z1", "p1")))
     build_main(["wildscope", "--raw", str(raw), "--out", str(tmp_path / "out"), "--stratum", "AskEconomics:1:1-5"])
     (thread,) = load_threads(ThreadSpec(dataset="wildscope", root=tmp_path / "out"))
