@@ -40,9 +40,7 @@ def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Pa
         return cached
     if constants.HF_HUB_OFFLINE:
         state = f"is only in part in the cache (it lacks {missing_files(cached)})" if cached else "is not in the cache"
-        raise ModelError(
-            f"model '{name}': {state} and the hub is offline; run `evenhand fetch CONFIG` where there is internet"
-        )
+        raise ModelError(f"model '{name}': {state} and the hub is offline; run `evenhand fetch CONFIG` where it is not")
     patterns = patterns_of(weights=weights)
     # The last is of hf_xet, by which weights come.
     failures: tuple[type[Exception], ...] = (*failures_of_asking(), RuntimeError)
@@ -135,9 +133,7 @@ def checked_hash(folder: Path, recorded: object, remedy: str) -> str:
     """The same. Raises DataError where it is not the one recorded when the files were written; None: there is none."""
     now = checkpoint_hash(folder)
     if recorded not in (None, now):
-        raise DataError(
-            f"{folder}: its files have changed since they were written (hash {recorded} then, {now} now); {remedy}"
-        )
+        raise DataError(f"{folder}: its files have changed since they were written ({recorded}, now {now}); {remedy}")
     return now
 
 
@@ -181,9 +177,7 @@ def resolve(model: ModelConfig, *, weights: bool = True) -> Path:
         check_folder(folder)
         return folder
     if model.name.startswith((".", "/", "~")) or model.name.count("/") != 1:
-        raise ModelError(
-            f"model '{model.name}': no such folder; name a checkpoint folder, a Hub id (owner/name) or 'embedded'"
-        )
+        raise ModelError(f"model '{model.name}': no such folder; name one, a Hub id (owner/name) or 'embedded'")
     folder = hub_snapshot(model.name, model.revision, weights=weights)
     check_no_adapter(folder)
     return folder
@@ -291,8 +285,6 @@ def load_model(folder: Path, **arguments: Any) -> Any:
     if missing := sorted(report["missing_keys"]):
         raise ModelError(f"{folder}: lacks {len(missing)} weights ({missing[0]} ...); {ANEW}")
     if mismatched := sorted(report["mismatched_keys"]):
-        name, there, _ = mismatched[0]
-        raise ModelError(
-            f"{folder}: {len(mismatched)} weights have other shapes than in config.json ({name}: {list(there)}); {ANEW}"
-        )
+        name, *_ = mismatched[0]
+        raise ModelError(f"{folder}: {len(mismatched)} weights have other shapes than config.json ({name}); {ANEW}")
     return model

@@ -233,9 +233,7 @@ def document_rows(path: Path, at: str = "") -> Iterator[Record]:
         raise DataError(f"{path}: holds a row a line, so no key '{at}' of rows; leave `at` out")
     for index, (place, value) in enumerate(documents):
         if not isinstance(value, dict):
-            raise DataError(
-                f"{place}: is not a JSON object, but {shown(value)}; a row is one, with a key for each column"
-            )
+            raise DataError(f"{place}: is not a JSON object, but {shown(value)}; a row is one, with a key a column")
         yield Record(value, place, index)
 
 

@@ -69,9 +69,7 @@ def runs_below(root: Path) -> Iterator[Path]:
             yield Path(folder)
         inner[:] = sorted(name for name in inner if not name.startswith("."))
     if is_empty:
-        raise DataError(
-            f"{root}: there is no run in it (no folder with {CONFIG_FILE} and {PROVENANCE_FILE}); name a folder of runs"
-        )
+        raise DataError(f"{root}: there is no run in it ({CONFIG_FILE} with {PROVENANCE_FILE}); name a folder of runs")
 
 
 def stages_of(path: Path) -> list[Stage]:
