@@ -215,9 +215,7 @@ FOUND = {}  # a tokenizer takes a second to load, and most of these configs name
 
 def find_once(model):
     """What is known of a model, looked up for the first config that names it."""
-    if model.name not in FOUND:
-        FOUND[model.name] = find_model(model)
-    return FOUND[model.name]
+    return FOUND.get(model.name) or FOUND.setdefault(model.name, find_model(model))
 
 
 @pytest.mark.parametrize("path", SHIPPED_CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
