@@ -21,7 +21,7 @@ from bench.simulated_answers import KNOWS, NOISE, POINTS, SPREAD, STEPS
 from bench.simulated_framings import section_with
 from eval.calibration import nearest_threshold, share_of
 from eval.estimates.changes import estimates_in, paired
-from eval.estimates.estimate import Drawn, Estimate, estimate
+from eval.estimates.estimate import Estimate, estimate
 from eval.estimates.resampling import FloatArray
 from eval.estimates.seeds import over_seeds
 from eval.evaluation import Block
@@ -121,7 +121,7 @@ def sides(first: Sequence[Block], second: Sequence[Block]) -> list[Sides]:
 def levels(blocks: Sequence[Block]) -> list[Estimate]:
     """Of each of MEASURES, as `score` has them."""
     by_measure = {
-        measure.name: estimate(measure, [Drawn(observed=part, drawing=OPTIONS.drawing)])
+        measure.name: estimate(measure, [part], OPTIONS.drawing)
         for entry in blocks
         for part in entry.parts.values()
         for measure in entry.measures

@@ -93,19 +93,14 @@ def compare_main(argv: Sequence[str]) -> None:
         raise DataError(f"{single[0]}: is the only run of its study here; name the run before or after it as well")
     from eval.evaluation import evaluation_of
     from eval.report.tables import new_report
-    from eval.reruns import say_reruns
+    from eval.reruns import by_date, say_drift, say_reruns
     from eval.results import load_runs, results_as_read
-
-    if options.drift:
-        from eval.drift import by_date, say_drift
 
     out = new_report(options.out or next(iter(runs.values()))[-1] / "compare")
     every: list[Results] = []
     files: list[Path] = []
     for study, paths in runs.items():
         evaluation = evaluation_of(study)
-        if options.drift and evaluation.card is None:
-            raise DataError(f"--drift: '{evaluation.heading}' has no figures to follow; leave it out")
         loaded = load_runs(evaluation, paths)
         loaded = by_date(loaded) if options.drift else loaded
         of_study = [*results_as_read(study, loaded, options)]

@@ -24,7 +24,7 @@ from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.changes import family as family_of
 from eval.estimates.comparability import Difference
 from eval.estimates.comparability import differences as run_differences
-from eval.estimates.estimate import Drawn, Measure, Observed, Setting, estimate
+from eval.estimates.estimate import Measure, Observed, Setting, estimate
 from eval.options import Options
 from eval.runs import FinishedRun, Verdicts
 from evenhand.errors import DataError
@@ -177,7 +177,7 @@ class Evaluation(Generic[Run]):
     def own_card(self) -> Card[Any, Any]:
         """Its part of a scorecard. Raises DataError where it has none."""
         if self.card is None:
-            raise DataError(f"'{self.heading}' has no part of a scorecard; use `evenhand compare`")
+            raise DataError(f"'{self.heading}' has no part of a scorecard or of --drift; use `evenhand compare` alone")
         return self.card
 
     def unparsed_in(self, judges: Mapping[str, Run], way_out: str = PARSE_ALL) -> str:
@@ -205,7 +205,7 @@ def observed_scores(observe: Observe[Run], judges: Mapping[str, Any], options: O
             datasets=tuple(datasets),
             measure=measure.name,
             unit=measure.unit,
-            estimate=estimate(measure, [Drawn(observed=block.parts[d], drawing=options.drawing) for d in datasets]),
+            estimate=estimate(measure, [block.parts[dataset] for dataset in datasets], options.drawing),
             drawing=options.drawing,
         )
         for name, judge in judges.items()

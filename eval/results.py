@@ -15,7 +15,17 @@ from eval.estimates.changes import Change, Score, adjusted, changes_frame, score
 from eval.estimates.comparability import Difference, check_comparable, differing
 from eval.evaluation import Evaluation, evaluation_of
 from eval.options import Options
-from eval.report.tables import TABLES, TableSpec, console, legend, sentences, significance, table_from, wrapped
+from eval.report.tables import (
+    TABLES,
+    TableSpec,
+    console,
+    legend,
+    sentences,
+    significance,
+    table_from,
+    wrapped,
+    yaml_tables,
+)
 from eval.runs import (
     SELF_READ,
     FinishedRun,
@@ -60,7 +70,7 @@ class Results:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """The long frame of scores; see eval.estimates.frames."""
+        """The long frame of scores; see eval.estimates.changes."""
         return scores_frame(self.score_rows)
 
     @cached_property
@@ -260,15 +270,26 @@ def varying(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
     return [name for name in names if name in frame and frame[name].map(str).nunique() > 1]
 
 
+def long_table(
+    name: str, results: Results, frame: pd.DataFrame, always: Sequence[str] = (), /, **keys: Any
+) -> TableSpec:
+    """A long frame as a table of eval/tables.yaml. Behind the first column stands what was asked: what varies, and the
+    columns in `always`."""
+    words = results.evaluation.measure_words or {}
+    frame = frame.assign(words=[words.get(measure, measure) for measure in frame["measure"]])
+    table = table_from(TABLES, name, frame, **keys)
+    rows: Sequence[Score | Change] = results.score_rows if name == "scores" else results.change_rows
+    asked = [*dict.fromkeys(asked for row in rows for asked in row.setting), "dataset"]
+    shown = {*varying(frame, asked), *always}
+    first, *others = table.columns.items()
+    settings = [(column, (column, "")) for column in asked if column in shown]
+    return replace(table, columns=dict([first, *settings, *others]))
+
+
 def scores_table(results: Results) -> TableSpec:
     """Every score as a line: what was asked as far as it varies, the measure, its value and interval."""
-    words = results.evaluation.measure_words or {}
-    frame = results.scores.assign(words=lambda f: [words.get(measure, measure) for measure in f["measure"]])
-    asked = varying(frame, [*dict.fromkeys(name for row in results.score_rows for name in row.setting), "dataset"])
-    columns: dict[str, Any] = {"judge": ("judge", ""), **{name: (name, "") for name in asked}, "measure": ("words", "")}
-    columns |= {"units": ("n_units", "d"), "value": ("value", ".1f"), "95% interval": (("low", "high"), ".1f")}
-    name, title = f"{results.study}_scores", f"{results.study}: scores"
-    return TableSpec(name=name, title=title, frame=frame, columns=columns, place="console")
+    study = results.study
+    return long_table("scores", results, results.scores, name=f"{study}_scores", title=f"{study}: scores")
 
 
 def by_change(table: TableSpec) -> TableSpec:
@@ -286,28 +307,15 @@ def changes_table(
 
     Of the setting it shows what varies, and the columns in `always`.
     """
-    words = results.evaluation.measure_words or {}
     frame = results.changes if frame is None else frame
-    frame = frame.assign(
-        words=[words.get(measure, measure) for measure in frame["measure"]],
-        significance=[significance(None if pd.isna(d) else int(d)) for d in frame["direction"]],
-    )
-    names = [*dict.fromkeys(name for row in results.change_rows for name in row.setting), "dataset"]
-    shown, form = {*varying(frame, names), *always}, f".{digits}f"
-    columns: dict[str, Any] = {"run": ("second", ""), **{name: (name, "") for name in names if name in shown}}
-    columns |= {"measure": ("words", ""), "units": ("n_units", "d")}
-    columns |= {"before": ("before", form), "after": ("after", form), "change": ("change", f"+{form}")}
-    columns |= {"95% interval": (("change_low", "change_high"), f"+{form}")}
-    columns |= {"p": ("p", "p"), "p (Holm)": ("p_holm", "p"), "": ("significance", "")}
-    settings = {"name": f"{results.study}_changes", "title": f"{results.study}: before and after", "place": "console"}
-    return TableSpec(frame=frame, columns=columns, is_change=True, **{"note": CHANGES_NOTE, **settings, **keys})
+    directions = (None if pd.isna(d) else int(d) for d in frame["direction"])
+    frame = frame.assign(significance=[significance(direction) for direction in directions])
+    names = {"name": f"{results.study}_changes", "title": f"{results.study}: before and after"}
+    return long_table("changes", results, frame, always, digits=digits, **{**names, **keys})
 
 
 MOST_PRINTED = 5  # sentences, and lines of a table, without --all
-CHANGES_NOTE = (
-    "Changes are paired by unit, with 95% intervals. p: sign-flip test, adjusted over the runs (Holm). higher, lower: "
-    "significant after correction, that is the interval excludes 0 and p < .05."
-)
+CHANGES_NOTE = yaml_tables(TABLES)["changes"]["note"]
 
 
 def study_of_files(paths: Sequence[Path]) -> str:

@@ -1,7 +1,7 @@
 """Finished sampling runs of any study, as far as all of them are alike: what was asked and replied, study, names."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -93,13 +93,9 @@ class FinishedRun:
     @property
     def judge(self) -> str:
         """What tables call the model, with its patch."""
-        return judge_in(self.config, f"{self.path / CONFIG_FILE}: model")
-
-
-def judge_in(config: Mapping[str, Any], where: str) -> str:
-    """What tables call the model of a config, with its patch; `where` heads the message of a ConfigError."""
-    judge = " + ".join([parse_config(ModelConfig, dict(config["model"]), where).shown_as, *patch_of(config)])
-    return f"{judge}, read by itself" if config.get("verdict") == SELF_READ else judge
+        model = parse_config(ModelConfig, dict(self.config["model"]), f"{self.path / CONFIG_FILE}: model")
+        judge = " + ".join([model.shown_as, *patch_of(self.config)])
+        return f"{judge}, read by itself" if self.config.get("verdict") == SELF_READ else judge
 
 
 def as_read_by_itself(run: FinishedRun) -> FinishedRun:
@@ -236,20 +232,6 @@ def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
 def study_of_run(path: Path) -> str:
     """The study of a run, as its config says."""
     return study_in(read_yaml(path / CONFIG_FILE), str(path / CONFIG_FILE))
-
-
-def folder_read(run: FinishedRun, named: str, file: str, hash_of: Callable[[Path], str]) -> Path:
-    """A folder that a run was made of: where its config says, or beside the run under the same name.
-
-    file: what such a folder holds. Raises DataError when it is in neither place, or is not as it was then.
-    """
-    places = [Path(named), run.path.parent / Path(named).name]
-    folder = next((place for place in places if (place / file).is_file()), None)
-    if folder is None:
-        raise DataError(f"{run.path}: judges what is in {named}, which is not there; restore it")
-    if hash_of(folder) != dict(run.provenance.get("inputs") or {}).get(named):
-        raise DataError(f"{folder}: is not as it was when {run.path} judged it; judge it anew, or restore it")
-    return folder
 
 
 def judge_names(

@@ -36,8 +36,6 @@ from inference.server_messages import (
 FAILURES_IN_A_ROW = 8
 SHORTEST_KEY = 8  # characters; a shorter one is made up for a server that wants none, and may be any word
 
-Request = asyncio.Task[list[Completion]]
-
 
 class NotReached(ModelError):
     """No server is ready at the address."""
@@ -82,7 +80,7 @@ class OpenAIEngine:
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
         warn_of_marks(prompts, LOOKS_SPECIAL, self.place)
-        waiting, running, too_long = deque(prompts), set[Request](), dict[Prompt, str]()
+        waiting, running, too_long = deque(prompts), set[asyncio.Task[list[Completion]]](), dict[Prompt, str]()
         fatal: ModelError | None = None
         try:
             while True:
@@ -95,14 +93,11 @@ class OpenAIEngine:
                 done, running = self.loop.run(asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED))
                 for task in done:
                     try:
-                        completions = task.result()
+                        yield from task.result()
                     except PromptsTooLong as error:
                         too_long |= error.reasons
                     except ModelError as error:
                         fatal = fatal or error
-                    else:
-                        yield from completions
-                        fatal = fatal or self.gone(completions)
         finally:
             for task in running:
                 task.cancel()
@@ -115,17 +110,23 @@ class OpenAIEngine:
 
     async def completions(self, prompt: Prompt) -> list[Completion]:
         """A prompt's completions, or as many errors. Raises PromptsTooLong, and ModelError where all would fail."""
-        body, n = request_body(self.config, self.facts, prompt), self.config.sampling.n_for(prompt)
+        body = request_body(self.config, self.facts, prompt)
         try:
             reply = await self.ask(self.path, body)
             completions = read_reply(reply, self.config, self.facts, prompt)
         except NoReply as error:
             if isinstance(error, StatusError):
                 self.raise_if_hopeless(error, prompt)
-            return failed(prompt, n, str(error))
+            self.n_failed_in_a_row += 1
+            if self.n_failed_in_a_row >= max(FAILURES_IN_A_ROW, self.settings.concurrency):
+                raise ModelError(
+                    f"{self.place}: {self.n_failed_in_a_row} prompts in a row got no answer, the last one "
+                    f"'error: {error}'. See to the server, then run the same command again to continue"
+                ) from None
+            return failed(prompt, self.config.sampling.n_for(prompt), str(error))
         if self.config.verdict == "margin":
             check_no_open_thought(completions[0].rendered or "", self.config.model.name)
-        self.has_answered = True
+        self.has_answered, self.n_failed_in_a_row = True, 0
         return completions
 
     def raise_if_hopeless(self, error: StatusError, prompt: Prompt) -> None:
@@ -144,16 +145,6 @@ class OpenAIEngine:
                 f"{place}: refuses the request ({message}). Change what the config asks for; engine.extra_body sets a "
                 "field of the request, or takes it out with null"
             ) from None
-
-    def gone(self, completions: Sequence[Completion]) -> ModelError | None:
-        """The error to stop with when too many prompts have failed in a row."""
-        self.n_failed_in_a_row = self.n_failed_in_a_row + 1 if completions[0].is_error else 0
-        if self.n_failed_in_a_row < max(FAILURES_IN_A_ROW, self.settings.concurrency):
-            return None
-        return ModelError(
-            f"{self.place}: {self.n_failed_in_a_row} prompts in a row got no answer, the last one "
-            f"'{completions[0].finish_reason}'. See to the server, then run the same command again to continue"
-        )
 
     async def ask(self, path: str, body: dict[str, Any] | None = None) -> str:
         """The body of a successful reply; GET where nothing is sent. Raises NoReply when there is none in the end, and

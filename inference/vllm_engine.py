@@ -17,6 +17,7 @@ from typing import IO, Any, Self
 from evenhand.checkpoints import adapter_folder, adapter_rank, load_tokenizer, resolve
 from evenhand.device import visible_gpus, vllm_device_name
 from evenhand.errors import ConfigError, ModelError, one_line
+from evenhand.files import shipped_yaml
 from evenhand.machine import kernels_refused, vllm_reads_tokens
 from evenhand.records import Completion, Prompt, failed
 from evenhand.run_directory import read_json
@@ -29,6 +30,7 @@ from inference.watchdog import kill_engines
 # Requests held by the engine at once: enough to keep any batch full, few enough that a million prompts fit in memory.
 IN_FLIGHT = 4096
 FEW_CPUS = 4
+FIXED = shipped_yaml(Path(__file__).with_name("vllm.yaml"))
 
 NOT_FINISHED = {None, "abort", "error"}  # of vLLM's finish reasons
 
@@ -204,16 +206,13 @@ def with_float32_head(hf_config: Any) -> Any:
 
 def set_variables(settings: VllmConfig) -> None:
     """What vLLM reads of the environment, where the user has not set it."""
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.cpu_kv_cache_gib))
+    variables = {"VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_kv_cache_gib), **FIXED["environment"]}
+    if not visible_gpus():
+        variables |= FIXED["environment_of_cpus"]
     if len(os.sched_getaffinity(0)) <= FEW_CPUS:  # vLLM sets one aside, which of two is half
-        os.environ.setdefault("VLLM_CPU_NUM_OF_RESERVED_CPU", "0")
-    if not visible_gpus():  # a busy laptop takes longer than vLLM's 5 minutes for a step, and 10 to start
-        os.environ.setdefault("VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS", "3600")
-        os.environ.setdefault("VLLM_ENGINE_READY_TIMEOUT_S", "3600")
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
-    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is for results
-    os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")  # is compiled with nvcc at start; few nodes have it
-    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # what a user judges is nobody else's business
+        variables["VLLM_CPU_NUM_OF_RESERVED_CPU"] = "0"
+    for name, value in variables.items():
+        os.environ.setdefault(name, value)
     if settings.deterministic:
         os.environ["VLLM_BATCH_INVARIANT"] = "1"
 
@@ -229,13 +228,8 @@ def start(folder: Path, settings: VllmConfig, seed: int, *, is_trial: bool = Fal
 
     arguments = {
         **settings.model_dump(exclude=NO_ARGUMENTS, exclude_none=True),
+        **FIXED["arguments"],
         "model": str(folder),
-        "config_format": "hf",
-        "load_format": "safetensors",  # "auto" would also take pickles, which can run anything
-        "trust_remote_code": False,
-        "enable_prefix_caching": True,
-        "use_tqdm_on_load": False,
-        "language_model_only": True,  # with its image encoder Gemma-3 takes a slower attention
         "seed": seed,
         **options,
     }

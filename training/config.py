@@ -3,7 +3,7 @@
 The methods share all but their loss. The registry names each study's part, which is loaded when it is asked for.
 """
 
-import inspect
+import random
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
@@ -31,7 +31,6 @@ from training.sections import (
     RunConfig,
 )
 
-TEMPLATES = Path(__file__).with_name("templates")  # of model cards
 Section = TypeVar("Section", bound=StudySection)
 TrainedUnit = TypeVar("TrainedUnit")
 
@@ -41,12 +40,6 @@ class StudyTraining(Generic[Section, TrainedUnit]):
 
     called: ClassVar[str]  # what its units are: "items"
     tag: ClassVar[str]  # the Hub's, for model cards
-
-    @property
-    def card(self) -> Path:
-        """The template of its model cards: training_card.md beside the study's module, else the one of all studies."""
-        beside = Path(inspect.getfile(type(self))).with_name("training_card.md")
-        return beside if beside.exists() else TEMPLATES / "model_card.md"
 
     def section_of(self, config: "TrainingConfig") -> Section:
         """The study's section of a run's config."""
@@ -93,8 +86,11 @@ class StudyTraining(Generic[Section, TrainedUnit]):
         """The examples, and the prompts left out. Raises DataError when nothing is left."""
 
     def card_facts(self, config: "TrainingConfig", datasets: Sequence[str]) -> Mapping[str, Any]:
-        """What its model card names; `hub` lists the datasets' ids on the Hub, `sources` holds licence and citation."""
-        return {"sources": {}}
+        """What its model card names; `hub` lists the datasets' ids on the Hub, `sources` holds licence and citation.
+
+        The card is training_card.md beside the study's module, else the one of all studies.
+        """
+        return {}
 
 
 class WritingStudy(StudyTraining[Section, TrainedUnit]):
@@ -157,6 +153,26 @@ class TrainingConfig(StudyRun):
     def load_units(self) -> Sequence[Any]:
         """The units that the section names. Raises DataError for data that are absent, damaged or too few."""
         return self.training.load(self.study)
+
+    def split(self, units: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """(the units that are trained on, those that the checkpoint is chosen by). A family of units goes to one side.
+
+        Raises ConfigError when the dev split would take half of the families or more.
+        """
+        if self.dev is None:
+            return [*units], []
+        names = self.training.families(units)
+        families = list(dict.fromkeys(names))
+        if 2 * self.dev.n_items >= len(families):
+            raise ConfigError(
+                f"dev.n_items is {self.dev.n_items}, but there are only {len(families)} families of "
+                f"{self.training.called}; leave more than half of them to train on"
+            )
+        in_dev = set(random.Random(f"dev {self.dev.seed}").sample(families, self.dev.n_items))
+        sides: tuple[list[Any], list[Any]] = ([], [])
+        for unit, name in zip(units, names, strict=True):
+            sides[name in in_dev].append(unit)
+        return sides
 
     @cached_property
     def sampled(self) -> dict[str, Any]:

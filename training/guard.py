@@ -8,10 +8,9 @@ command from going on.
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
@@ -28,15 +27,7 @@ from training.run_folder import DIVERGED_FILE
 MAX_OVERFLOWS = 20
 ADVICE: dict[str, str] = shipped_yaml(Path(__file__).with_name("advice.yaml"))
 EXPLODED = 1.25  # a loss this many times chance is worse than guessing: the steps are too long
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Divergence:
-    """Why a run is stopped."""
-
-    kind: Literal["not a number", "never learnt", "collapsed"]
-    step: int
-    reason: str  # for a person: "for 200 steps ..."
+Divergence = tuple[str, str]  # why a run is stopped, as advice.yaml counts, and for a person: "for 200 steps ..."
 
 
 class LossMonitor:
@@ -62,24 +53,21 @@ class LossMonitor:
         self.was_good = False
 
     def take(self, record: Mapping[str, float]) -> Divergence | None:
-        """What is wrong after one more record of the log, which holds `step` and what was measured."""
-        step = int(record["step"])
-        for name in self.finite:
-            if not math.isfinite(record.get(name, 0.0)):
-                return Divergence(kind="not a number", step=step, reason=f"{name} is {record[name]}")
-        if "loss" not in record:
-            return None
-        # A guess is not held against what the rest of a name costs.
-        self.losses.append((step, record["loss"] - record.get("rest_loss", 0.0), record.get("accuracy")))
-        return self.check(step)
-
-    def check(self, step: int) -> Divergence | None:
-        """Whether the mean loss of the last patience_steps is no better than chance, nor that of their last quarter.
+        """What is wrong after one more record of the log, which holds `step` and what was measured: a number that is
+        none, or a mean loss of the last patience_steps that is no better than chance, as is that of their last quarter.
 
         Means, because single batches of a dozen examples are often lucky. The last quarter, because a run that has
         just begun to learn is to go on. A loss over twice chance counts as that, so that a bad start is soon forgotten.
         Verdicts right more often than guesses are learning too: the loss of a few sure mistakes can hide it.
         """
+        step = int(record["step"])
+        for name in self.finite:
+            if not math.isfinite(record.get(name, 0.0)):
+                return "not a number", f"{name} is {record[name]}"
+        if "loss" not in record:
+            return None
+        # A guess is not held against what the rest of a name costs.
+        self.losses.append((step, record["loss"] - record.get("rest_loss", 0.0), record.get("accuracy")))
         while self.losses[0][0] <= step - self.patience:
             self.losses.popleft()
         mean = fmean(min(loss, 2 * self.chance) for _, loss, _ in self.losses)
@@ -90,9 +78,9 @@ class LossMonitor:
         if step < self.first_step or min(mean, recent) < self.goal or (is_accurate and not exploded):
             self.was_good |= mean < self.goal and step >= self.patience / 2
             return None
-        kind: Literal["collapsed", "never learnt"] = "collapsed" if self.was_good or exploded else "never learnt"
-        reason = f"for {self.patience} steps the mean loss has been at chance ({self.chance:.3f}) or above, now "
-        return Divergence(kind=kind, step=step, reason=f"{reason}{recent:.3f}")
+        kind = "collapsed" if self.was_good or exploded else "never learnt"
+        at_chance = f"the mean loss has been at chance ({self.chance:.3f}) or above"
+        return kind, f"for {self.patience} steps {at_chance}, now {recent:.3f}"
 
 
 class DivergenceGuard(TrainerCallback):
@@ -121,18 +109,22 @@ class DivergenceGuard(TrainerCallback):
             if self.n_overflows < min(MAX_OVERFLOWS, state.max_steps):
                 return
             reason = f"fp16 has overflowed {self.n_overflows} times in a row"
-        reason = f"{reason}; the step has not been applied"
-        self.stop(Divergence(kind="not a number", step=state.global_step + 1, reason=reason), state)
+        self.stop("not a number", f"{reason}; the step has not been applied", state.global_step + 1, state)
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
         if divergence := self.monitor.take({**more["logs"], "step": state.global_step}):
-            self.stop(divergence, state)
+            self.stop(*divergence, state.global_step, state)
 
-    def stop(self, divergence: Divergence, state: TrainerState) -> None:
-        """Leave DIVERGED.json and raise ModelError. To be called by every process."""
+    def stop(self, kind: str, reason: str, step: int, state: TrainerState) -> None:
+        """Leave DIVERGED.json, with what to change, and raise ModelError. To be called by every process."""
         if processes().is_main_process:
-            facts = {"step": divergence.step, "reason": divergence.reason, "best": state.best_model_checkpoint}
-            write_json(self.path / DIVERGED_FILE, {**facts, "advice": advice(divergence, self.config)})
+            optimiser = self.config.optimiser
+            if kind == "not a number" and optimiser.mixed_precision == "fp16":
+                kind = "fp16 overflow"
+            changed = {"lower": optimiser.learning_rate / 10, "longer": max(0.1, 2 * optimiser.warmup_ratio)}
+            advice = ADVICE[kind].format(optimiser=optimiser, guard=self.config.guard, **changed)
+            facts = {"step": step, "reason": reason, "best": state.best_model_checkpoint, "advice": advice}
+            write_json(self.path / DIVERGED_FILE, facts)
         processes().wait_for_everyone()  # a process that ends has the others ended, perhaps while they write
         check_not_diverged(self.path)
 
@@ -148,11 +140,3 @@ def check_not_diverged(path: Path) -> None:
         f"is another run; this one goes on from its last checkpoint when {DIVERGED_FILE} is deleted (settings under "
         "`guard` can be changed for that)"
     )
-
-
-def advice(divergence: Divergence, config: TrainingConfig) -> str:
-    """What to change, by how much, in the order in which to try it."""
-    optimiser, kind = config.optimiser, divergence.kind
-    reason = "fp16 overflow" if kind == "not a number" and optimiser.mixed_precision == "fp16" else kind
-    changed = {"lower": optimiser.learning_rate / 10, "longer": max(0.1, 2 * optimiser.warmup_ratio)}
-    return ADVICE[reason].format(optimiser=optimiser, guard=config.guard, **changed)

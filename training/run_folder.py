@@ -82,16 +82,16 @@ def checkpoint_of(path: Path, step: int | None) -> Path:
 
 
 def last_checkpoint(path: Path) -> Path | None:
-    """The newest whole checkpoint of a run; one that a kill left half written is passed over."""
-    whole = [file.parent for file in (path / CHECKPOINTS_DIR).glob(f"checkpoint-*/{COMPLETE_FILE}")]
-    return max(whole, key=lambda folder: int(folder.name.partition("-")[2]), default=None)
-
-
-def drop_half_written(path: Path) -> None:
-    """Delete the checkpoints that a kill left half written: they take room, and count where old ones are deleted."""
+    """The newest whole checkpoint of a run. Those that a kill left half written are deleted: they take room, and count
+    where old ones are deleted.
+    """
+    whole = []
     for folder in (path / CHECKPOINTS_DIR).glob("checkpoint-*"):
-        if not (folder / COMPLETE_FILE).exists():
+        if (folder / COMPLETE_FILE).exists():
+            whole.append(folder)
+        else:
             shutil.rmtree(folder)
+    return max(whole, key=lambda folder: int(folder.name.partition("-")[2]), default=None)
 
 
 def sync_files(folder: Path) -> None:

@@ -26,7 +26,6 @@ from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, n_tokens, schedule
 from training.callbacks import MarkComplete, MetricsFile, ProgressBar, Selection, StopWhenAsked
 from training.config import AnyRun, TrainingConfig
-from training.data import without_dev
 from training.examples import Example, Excluded, anchored, reasons_in, set_padding
 from training.guard import DivergenceGuard, check_not_diverged
 from training.objectives import objective_of
@@ -40,7 +39,6 @@ from training.run_folder import (
     CHECKPOINTS_DIR,
     EXCLUDED_FILE,
     TRAINING_LEASE,
-    drop_half_written,
     folder_of,
     last_checkpoint,
     sync_files,
@@ -102,7 +100,7 @@ def inputs_of(config: AnyRun) -> TrainingInputs:
         base = resolve(config.model)
     tokenizer = load_tokenizer(base)
     set_padding(tokenizer)
-    to_train, to_choose = without_dev(units, config)
+    to_train, to_choose = config.split(units)
     replies = ReplyTargets(config, tokenizer) if config.examples.replies else None
     make = replies.examples if replies else partial(study.examples, config=config, tokenizer=tokenizer)
     examples, excluded = make(to_train)
@@ -163,7 +161,6 @@ def open_training(config: TrainingConfig, inputs: TrainingInputs) -> Iterator[No
     state, path, study = processes(), inputs.path, config.training
     with held(path / TRAINING_LEASE, "trained") if state.is_main_process else nullcontext():
         if state.is_main_process:
-            drop_half_written(path)
             content_hash, read = study.content_hash(inputs.units), inputs.replies and inputs.replies.inputs
             open_run(path, config, content_hash, inputs.base_facts, torch_device_name, inputs=read)
             write_jsonl(path / EXCLUDED_FILE, (prompt.line for prompt in inputs.excluded))
@@ -200,7 +197,7 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         callbacks=[metrics, guard, MarkComplete(run.path), selection, stopping, ProgressBar()],
     )
     trainer.remove_callback(PrinterCallback)
-    trainer.train(resume_from_checkpoint=agreed(last_checkpoint(run.path)))
+    trainer.train(resume_from_checkpoint=agreed(processes().is_main_process and last_checkpoint(run.path)))
     if stopping.is_stopping:
         raise Stopped(signal.SIGUSR1)  # by which the job script was warned of its time limit
     facts = {

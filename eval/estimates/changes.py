@@ -6,6 +6,7 @@ counted). Scores have run, judge, value, low, high; changes first, second, n_err
 ends (`before_low`, ...), p, p_holm, direction. What is unknown is NaN or None.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,16 +23,13 @@ from eval.estimates.estimate import (
     Measure,
     Observed,
     Setting,
-    added_by_noise,
     aligned,
-    as_fitted,
     cluster_t,
     clustered,
     ends_of,
     estimate_of,
+    level_of,
     moved_by,
-    noise_taken,
-    unparsed_range,
 )
 from eval.estimates.resampling import (
     ALPHA,
@@ -199,7 +197,7 @@ def estimates_in(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, E
     (part,) = parts  # a unit's parts are subtracted before they are squared
     gap = float(np.diff(measure.statistic(part.means))[0])
     more = moved_more(moved_by(measure, [part.first]), moved_by(measure, [part.second]))
-    rise = cluster_t(measure, gap, more, is_share=False)
+    rise = cluster_t(replace(measure, is_share=False), gap, more)
     return clustered(measure, part.first), clustered(measure, part.second), rise
 
 
@@ -217,31 +215,25 @@ def swap_p(measure: Measure, parts: Sequence[Paired]) -> float | None:
 
 
 def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estimate, Estimate]:
-    """(before, after, change) with bootstrap intervals.
-
-    A pivotal interval of what noise has raised may lie wholly below a side's value, and below 0: it is cut.
-    """
+    """(before, after, change) with bootstrap intervals."""
     n_units = sum(len(part.first.units) for part in parts)
-    sides = [[part.first for part in parts], [part.second for part in parts]]
-    noise, taken = (np.array([noise_of(measure, side) for side in sides]) for noise_of in (added_by_noise, noise_taken))
-    values = measure.over([measure.statistic(part.means) for part in parts]) - taken
-    draws = measure.over([measure.statistic(part.draws) for part in parts]) - noise - taken
-    fitted = [as_fitted(measure, side, *pair) for side, *pair in zip(sides, values.tolist(), draws.T, strict=True)]
-    values, draws = np.array([value for value, _ in fitted]), np.stack([drawn for _, drawn in fitted], axis=1)
-    draws = draws if n_units > 1 else draws[:0]  # those of one unit are all alike
-    influences, levels = [moved_by(measure, side) for side in sides], []
-    for i, value in enumerate(values.tolist()):
-        interval = ends_of(measure, value, draws[:, i])
-        if measure.is_folded and interval is not None:
-            interval = max(0.0, min(interval[0], value)), max(interval[1], value)
-        further = {"squares": (value + noise[i],) * measure.is_square, "unparsed": unparsed_range(measure, sides[i])}
-        levels.append(estimate_of(value, interval, n_units, influences[i], **further))
-    rise, squares = float(values[1] - values[0]), (*levels[0].squares, *levels[1].squares)
-    interval = ends_of(measure, rise, draws[:, 1] - draws[:, 0])
-    (least, most), (least_after, most_after) = (level.unparsed for level in levels)
-    unparsed = least_after - most, most_after - least
-    change = estimate_of(rise, interval, n_units, moved_more(*influences), squares=squares, unparsed=unparsed)
-    return levels[0], levels[1], change
+    sides = [part.first for part in parts], [part.second for part in parts]
+    values = measure.over([measure.statistic(part.means) for part in parts]).tolist()
+    draws = measure.over([measure.statistic(part.draws) for part in parts]).T
+    (before, drawn), (after, drawn_after) = (
+        level_of(measure, *side, n_units) for side in zip(sides, values, draws, strict=True)
+    )
+    moved, moved_after = (moved_by(measure, side) for side in sides)
+    rise = math.nan if before.value is None or after.value is None else after.value - before.value
+    change = estimate_of(
+        rise,
+        ends_of(measure, rise, drawn_after - drawn),
+        n_units,
+        moved_more(moved, moved_after),
+        squares=(*before.squares, *after.squares),
+        unparsed=(after.unparsed[0] - before.unparsed[1], after.unparsed[1] - before.unparsed[0]),
+    )
+    return replace(before, influences=moved), replace(after, influences=moved_after), change
 
 
 def moved_more(first: Influences, second: Influences) -> Influences:

@@ -27,7 +27,6 @@ from evenhand.errors import DataError
 Statistic = Callable[[FloatArray], FloatArray]
 # What was asked, and how replies were read and counted, by name.
 Setting = Mapping[str, str | int | None]
-OverDatasets = Literal["mean", "mean of absolute values"]
 IntervalKind = Literal["percentile", "cluster_t"]
 Row = tuple[str, float, float]  # unit, value, weight
 TWO_CLUSTERS = (
@@ -60,29 +59,43 @@ class Observed:
     clusters: Mapping[str, str] = field(default_factory=dict)  # item → unit, where units are clusters
     # The same with each unparsed reply counted as the least and as the most that it can earn; None without any.
     extremes: "tuple[Observed, ...] | None" = None
-    fitted: float = (
-        0.0  # share of the units' noise that a rule was fitted to which gave these verdicts: see noise_taken
-    )
+    fitted: float = 0.0  # share of the units' noise that a rule was fitted to which gave these verdicts: see noise_in
 
     def by_cluster(self, clusters: Sequence[str]) -> "Observed":
-        """The same with clusters in the place of the units, each with the sums of its own: what depends on each other
-        is resampled, swapped and counted together. clusters: of each unit."""
+        """The same with clusters in the place of the units: what depends on each other is resampled, swapped and
+        counted together. clusters: of each unit."""
         if len({*clusters}) == len(self.units):
             return self
-        names = {name: i for i, name in enumerate(dict.fromkeys(clusters))}
-        rows = [names[name] for name in clusters]
-        earned, counted = np.zeros((2, len(names), self.earned.shape[1]))
+        of_items = dict(zip(self.units, clusters, strict=True))
+        return replace(self.over_units(clusters, [*dict.fromkeys(clusters)]), clusters=of_items)
+
+    def over_units(self, names: Sequence[str], units: Sequence[str]) -> "Observed":
+        """The same over other units, each with the sums of those that have its name. names: of each unit here."""
+        place = {unit: i for i, unit in enumerate(units)}
+        rows = [place[name] for name in names]
+        earned, counted = np.zeros((2, len(units), self.earned.shape[1]))
         np.add.at(earned, rows, self.earned)
         np.add.at(counted, rows, self.counted)
-        extremes = self.extremes and tuple(extreme.by_cluster(clusters) for extreme in self.extremes)
-        of_items = dict(zip(self.units, clusters, strict=True))
-        return replace(self, units=tuple(names), earned=earned, counted=counted, clusters=of_items, extremes=extremes)
+        extremes = self.extremes and tuple(extreme.over_units(names, units) for extreme in self.extremes)
+        return replace(self, units=tuple(units), earned=earned, counted=counted, extremes=extremes)
 
     @cached_property
     def means(self) -> FloatArray:
         """The mean of each part, (n_parts,); NaN where nothing is counted."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.earned.sum(axis=0) / self.counted.sum(axis=0))
+
+    @cached_property
+    def kept_draws(self) -> dict[Any, FloatArray]:
+        """What was drawn of it once: averages, and other measures, ask for it again."""
+        return {}
+
+    def drawn_means(self, drawing: Drawing) -> FloatArray:
+        """(n_draws, n_parts) means over resampled units."""
+        if drawing not in self.kept_draws:
+            n_draws, seed = drawing.n_draws, drawing.seed
+            self.kept_draws[drawing] = resampled_means(self.earned, self.counted, n_draws, seed, self.dataset)
+        return self.kept_draws[drawing]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,17 +105,18 @@ class Measure:
     interval: "percentile" resamples units; "cluster_t" is Student's t of a cluster-robust standard error, with units as
         clusters. A measure of absolute values, and one that is not linear, has pivotal ones, since its draws are
         biased once more (see resampling.pivotal_interval).
-    over_datasets: in absolute values noise does not cancel, and cannot be taken from them: see estimate.by_chance.
+    is_folded: whether it is of absolute values over datasets. Noise does not cancel in them, and cannot be taken from
+        them: see estimate.by_chance.
     is_share: whether it is a fraction of a whole, in percent, which a cluster_t interval does not leave.
     is_linear: whether the statistic is linear without a constant, as a cluster_t measure must be.
     is_square: whether it is a mean of squares of linear ones. What noise adds to them is taken off, so that they are
-        unbiased (estimate.added_by_noise).
+        unbiased (estimate.noise_in).
     """
 
     name: str
     unit: str  # "%", or "pp" for percentage points
     statistic: Statistic
-    over_datasets: OverDatasets = "mean"
+    is_folded: bool = False
     interval: IntervalKind = "percentile"
     is_share: bool = False
     is_linear: bool = True
@@ -110,20 +124,11 @@ class Measure:
     core: Statistic | None = None  # of absolute values and squares: the linear ones whose signs they lose, (..., k)
     fold: Callable[..., FloatArray] = np.mean  # what is made of these k absolute values or squares
 
-    @property
-    def is_folded(self) -> bool:
-        """Whether it is of absolute values."""
-        return self.over_datasets == "mean of absolute values"
-
     def over(self, of_datasets: Sequence[FloatArray]) -> FloatArray:
         """The measure over several datasets from its values on each, of any shape."""
         values = of_datasets[0] if len(of_datasets) == 1 else np.stack(of_datasets)
         values = np.abs(values) if self.is_folded else np.asarray(values)
         return values if len(of_datasets) == 1 else np.asarray(values.mean(axis=0))
-
-    def slopes(self, values: FloatArray) -> FloatArray:
-        """By how much `over` rises with each dataset's value, at these values; both of shape (n_datasets,)."""
-        return np.where(self.is_folded & (values < 0), -1.0, 1.0) / len(values)
 
 
 def added_up(dataset: str, parts: Sequence[Iterable[Row]]) -> Observed:
@@ -147,28 +152,18 @@ def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
 
     Clusters are one unit where they share an item. Raises DataError where two items are one cluster on one side alone.
     """
+    names = second.units
     if first.clusters or second.clusters:
         ours, theirs = (side.clusters or {unit: unit for unit in side.units} for side in (first, second))
         pairs = {(theirs[item], ours[item]) for item in ours.keys() & theirs.keys()}
-        names = dict(pairs)
-        units = tuple(names.get(unit, unit) for unit in second.units)
-        if len(names) < len(pairs) or len({*units}) < len(units):
+        renamed = dict(pairs)
+        names = tuple(renamed.get(unit, unit) for unit in second.units)
+        if len(renamed) < len(pairs) or len({*names}) < len(names):
             raise DataError(f"{first.dataset}: {TWO_CLUSTERS}")
-        extremes = second.extremes and tuple(replace(extreme, units=units) for extreme in second.extremes)
-        second = replace(second, units=units, extremes=extremes)
-    if first.units == second.units:
-        return first, second
-    units = tuple(dict.fromkeys((*first.units, *second.units)))
-    place = {unit: i for i, unit in enumerate(units)}
-
-    def over_units(side: Observed) -> Observed:
-        rows = [place[unit] for unit in side.units]
-        earned, counted = np.zeros((2, len(units), side.earned.shape[1]))
-        earned[rows], counted[rows] = side.earned, side.counted
-        extremes = side.extremes and tuple(map(over_units, side.extremes))
-        return replace(side, units=units, earned=earned, counted=counted, extremes=extremes)
-
-    return over_units(first), over_units(second)
+    if first.units == names:
+        return first, replace(second, units=names)
+    units = [*dict.fromkeys((*first.units, *names))]
+    return first.over_units(first.units, units), second.over_units(names, units)
 
 
 Ends = tuple[float, float] | None
@@ -211,60 +206,56 @@ class Estimate:
         return self.low + self.unparsed[0] <= 0 if self.value > 0 else self.high + self.unparsed[1] >= 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Drawn:
-    """One observation with its bootstrap draws, made once and only where they are asked for."""
+def draws_of(measure: Measure, part: Observed, drawing: Drawing) -> FloatArray:
+    """Draws of a measure on one dataset, (n_draws,); NaN where a draw counts nothing.
 
-    observed: Observed
-    drawing: Drawing
-    drawn: dict[str, FloatArray] = field(default_factory=dict)  # measure → its draws: averages ask for them again
-
-    @cached_property
-    def means(self) -> FloatArray:
-        """(n_draws, n_parts)."""
-        observed, drawing = self.observed, self.drawing
-        return resampled_means(observed.earned, observed.counted, drawing.n_draws, drawing.seed, observed.dataset)
-
-    def of(self, measure: Measure) -> FloatArray:
-        """Draws of a measure on this dataset, (n_draws,); NaN where a draw counts nothing.
-
-        Where all units count, as they mostly do, a linear measure is the mean of what each adds to it. Of that there
-        are mostly few kinds, and how often each is drawn is quick to draw; else draws of the parts serve every measure.
-        """
-        if measure.name not in self.drawn:
-            added = measure.statistic(self.observed.earned)
-            is_mean = measure.is_linear and not measure.is_square and bool((self.observed.counted == 1).all())
-            if is_mean and 0 < len(np.unique(added)) * ITEMS_PER_KIND <= len(added):
-                drawing = self.drawing
-                sums = resampled_sums(added[:, None], drawing.n_draws, drawing.seed, self.observed.dataset)[:, 0]
-                self.drawn[measure.name] = np.asarray(sums / len(added))
-            else:
-                self.drawn[measure.name] = measure.statistic(self.means)
-        return self.drawn[measure.name]
+    Where all units count, as they mostly do, a linear measure is the mean of what each adds to it. Of that there are
+    mostly few kinds, and how often each is drawn is quick to draw; else draws of the parts serve every measure.
+    """
+    key = measure.name, drawing
+    if key not in part.kept_draws:
+        added = measure.statistic(part.earned)
+        is_mean = measure.is_linear and not measure.is_square and bool((part.counted == 1).all())
+        if is_mean and 0 < len(np.unique(added)) * ITEMS_PER_KIND <= len(added):
+            sums = resampled_sums(added[:, None], drawing.n_draws, drawing.seed, part.dataset)[:, 0]
+            part.kept_draws[key] = np.asarray(sums / len(added))
+        else:
+            part.kept_draws[key] = measure.statistic(part.drawn_means(drawing))
+    return part.kept_draws[key]
 
 
 def without_interval(measure: Measure, parts: Sequence[Observed]) -> Estimate:
     """A measure over some datasets, a part each. Its interval, which takes time to draw, is left out."""
-    value = measure.over([measure.statistic(part.means) for part in parts])
-    n_units, unparsed = sum(len(part.units) for part in parts), unparsed_range(measure, parts)
-    return estimate_of(float(value) - noise_taken(measure, parts), None, n_units, unparsed=unparsed)
+    _, taken = noise_in(measure, parts)
+    value = float(measure.over([measure.statistic(part.means) for part in parts])) - taken
+    return estimate_of(value, None, sum(len(part.units) for part in parts), unparsed=unparsed_range(measure, parts))
 
 
-def estimate(measure: Measure, parts: Sequence[Drawn]) -> Estimate:
+def estimate(measure: Measure, parts: Sequence[Observed], drawing: Drawing) -> Estimate:
     """A measure over some datasets, a part each; a cluster_t measure is over one."""
     if measure.interval == "cluster_t":
         (part,) = parts
-        return clustered(measure, part.observed)
-    observed = [part.observed for part in parts]
-    noise, taken = added_by_noise(measure, observed), noise_taken(measure, observed)
-    value = float(measure.over([measure.statistic(part.observed.means) for part in parts])) - taken
-    n_units = sum(int(part.observed.counted.any(axis=1).sum()) for part in parts)
-    value, draws = as_fitted(
-        measure, observed, value, measure.over([part.of(measure) for part in parts]) - noise - taken
-    )
-    interval = ends_of(measure, value, draws if n_units > 1 else draws[:0])  # draws of one unit are all alike
-    unparsed = unparsed_range(measure, [part.observed for part in parts])
-    return estimate_of(value, interval, n_units, squares=(value + noise,) * measure.is_square, unparsed=unparsed)
+        return clustered(measure, part)
+    value = float(measure.over([measure.statistic(part.means) for part in parts]))
+    draws = measure.over([draws_of(measure, part, drawing) for part in parts])
+    return level_of(measure, parts, value, draws, sum(int(part.counted.any(axis=1).sum()) for part in parts))[0]
+
+
+def level_of(
+    measure: Measure, parts: Sequence[Observed], value: float, draws: FloatArray, n_units: int
+) -> tuple[Estimate, FloatArray]:
+    """A measure over some datasets from its value and draws on their means; and its draws without the noise.
+
+    A pivotal interval of what noise has raised may lie wholly below the value, and below 0: it is cut.
+    """
+    added, taken = noise_in(measure, parts)
+    value, draws = as_fitted(measure, parts, value - taken, draws - added - taken)
+    draws = draws if n_units > 1 else draws[:0]  # those of one unit are all alike
+    interval = ends_of(measure, value, draws)
+    if measure.is_folded and interval is not None:
+        interval = max(0.0, min(interval[0], value)), max(interval[1], value)
+    squares, unparsed = (value + added,) * measure.is_square, unparsed_range(measure, parts)
+    return estimate_of(value, interval, n_units, squares=squares, unparsed=unparsed), draws
 
 
 def as_fitted(measure: Measure, parts: Sequence[Observed], value: float, draws: FloatArray) -> tuple[float, FloatArray]:
@@ -338,38 +329,30 @@ def steps(observed: Observed) -> FloatArray:
 
 def moved_by(measure: Measure, parts: Sequence[Observed]) -> Influences:
     """By how much each unit moves a measure over some datasets, a part each."""
-    slopes = measure.slopes(np.array([float(measure.statistic(part.means)) for part in parts]))
+    values = np.array([float(measure.statistic(part.means)) for part in parts])
+    slopes = np.where(measure.is_folded & (values < 0), -1.0, 1.0) / len(parts)
     return {
         part.dataset: (part.units, slope * influences(part, measure)) for part, slope in zip(parts, slopes, strict=True)
     }
 
 
-def added_by_noise(measure: Measure, parts: Sequence[Observed]) -> float:
-    """What noise of the units adds to a mean of squares on average, and a resampling to its draws once more; else 0."""
-    return float(np.mean(noise_by_part(measure, parts))) if measure.is_square else 0.0
-
-
-def noise_taken(measure: Measure, parts: Sequence[Observed]) -> float:
-    """What is taken off a mean of squares so that it is unbiased: what noise adds to it, else 0.
+def noise_in(measure: Measure, parts: Sequence[Observed]) -> tuple[float, float]:
+    """(what noise of the units adds to a mean of squares on average, and a resampling to its draws once more; what is
+    taken off so that it is unbiased); both are 0 of other measures.
 
     A rule that was cross-fitted on D datasets together leaves D - 1 of D parts of the noise in the squares of these
     units, and the last part in those of new ones: so 1 - 2/D of the noise is taken, and added for a single dataset. In
     general 1 - 2 c, c the covariance of these units' noise with that of what was fitted, over its variance.
     """
     if not measure.is_square:
-        return 0.0
-    shares = [1 - 2 * part.fitted for part in parts]
-    return float(np.mean(np.multiply(shares, noise_by_part(measure, parts))))
-
-
-def noise_by_part(measure: Measure, parts: Sequence[Observed]) -> list[float]:
-    """What noise of the units adds to a mean of squares of each part."""
+        return 0.0, 0.0
     added = []
     for part in parts:
         unit_steps, n = steps(part), len(part.units)
         up_and_down = measure.statistic(part.means + unit_steps) + measure.statistic(part.means - unit_steps)
         added.append(n / (n - 1) * (up_and_down / 2 - measure.statistic(part.means)).sum() if n > 1 else math.nan)
-    return added
+    shares = [1 - 2 * part.fitted for part in parts]
+    return float(np.mean(added)), float(np.mean(np.multiply(shares, added)))
 
 
 def unparsed_range(measure: Measure, parts: Sequence[Observed]) -> tuple[float, float]:
@@ -411,10 +394,9 @@ def by_chance(level: Estimate) -> float | None:
     return estimate_of(math.sqrt(2 / math.pi) * sum(errors), None, level.n_units).value
 
 
-def cluster_t(measure: Measure, value: float, influences: Influences, *, is_share: bool | None = None) -> Estimate:
+def cluster_t(measure: Measure, value: float, influences: Influences) -> Estimate:
     """A value on one dataset with its cluster-robust interval; units that are not in it move it by NaN."""
     ((_, of_units),) = influences.values()
     of_units = of_units[~np.isnan(of_units)]
-    share = measure.is_share if is_share is None else is_share
-    interval = None if math.isnan(value) else cluster_t_interval(value, of_units, share)
+    interval = None if math.isnan(value) else cluster_t_interval(value, of_units, measure.is_share)
     return estimate_of(value, interval, len(of_units), influences)

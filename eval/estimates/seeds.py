@@ -34,8 +34,8 @@ LARGEST_STEP = 300.0  # of a logarithm
 class SeedsNoise:
     """What the seeds of one arm add to the variance of a mean.
 
-    levels: of a mean of squares what each seed gives, of which the logarithm varies. is_subtracted: whether the arm is
-    the one that others are held against.
+    levels: of a mean of squares what each seed gives, of which the logarithm varies; () where it is not known, since
+    without any noise a square may be 0. is_subtracted: whether the arm is the one that others are held against.
     """
 
     variance: float
@@ -46,21 +46,17 @@ class SeedsNoise:
     def reach(self, p: float, *, is_up: bool) -> float:
         """How far the mean may lie off in one direction; of squares on the scale of their logarithm."""
         quantile = -t_quantile(p / 2, self.n_degrees)
-        if not self.is_square:
+        if not self.levels:
             return quantile * math.sqrt(self.variance)
         step = min(quantile * math.sqrt(variance(map(math.log, self.levels)) / len(self.levels)), LARGEST_STEP)
         return abs(fmean(self.levels) * math.expm1(step if is_up != self.is_subtracted else -step))
-
-    @property
-    def is_square(self) -> bool:
-        """Whether the logarithm is known; without any noise a square may be 0."""
-        return bool(self.levels) and min(self.levels) > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
     """How far a mean over seeds may lie from the truth."""
 
+    middle: float  # of the seeds' own intervals, which are pivotal where noise does not cancel
     variance: float
     seeds: tuple[SeedsNoise, ...]  # for each arm
     n_degrees: int  # of what the units add
@@ -71,7 +67,7 @@ class Noise:
             return 0.0
         of_units = self.variance - sum(arm.variance for arm in self.seeds)
         quantile, reaches = -t_quantile(p / 2, self.n_degrees), [arm.reach(p, is_up=is_up) for arm in self.seeds]
-        if any(arm.is_square for arm in self.seeds):
+        if any(arm.levels for arm in self.seeds):
             return math.sqrt(max(0.0, of_units) * quantile**2 + sum(reach**2 for reach in reaches))
         weights = [min(1.0, arm.variance / self.variance) for arm in self.seeds]
         quantiles = [-t_quantile(p / 2, arm.n_degrees) for arm in self.seeds]
@@ -81,17 +77,17 @@ class Noise:
 
 def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
     """The mean of a measure over trainings with different seeds. Without an interval where one of them has none."""
-    return estimates[0] if len(estimates) == 1 else combined([estimates])
+    return combined([estimates])
 
 
 def surely(estimates: Sequence[Estimate], *, is_up: bool) -> float | None:
     """The end of the one-sided 95 % interval over units and seeds: the mean is surely below it (is_up), or above it,
     however unparsed replies are counted."""
-    mean, noise = mean_of(estimates), noise_of([estimates])
-    if noise is None or mean.low is None or mean.high is None:
+    noise = noise_of([estimates])
+    if noise is None:
         return None
     reach = (1 if is_up else -1) * noise.reach(2 * ALPHA, is_up=is_up)
-    return (mean.low + mean.high) / 2 + reach + mean.unparsed[is_up]
+    return noise.middle + reach + mean_of(estimates).unparsed[is_up]
 
 
 def lead_groups(leads: Sequence[Sequence[Estimate]]) -> list[list[Estimate]]:
@@ -102,21 +98,14 @@ def lead_groups(leads: Sequence[Sequence[Estimate]]) -> list[list[Estimate]]:
     return [[mean_of(column) for column in zip(*leads, strict=True)], [mean_of(row) for row in leads]]
 
 
-def lead_over_seeds(leads: Sequence[Sequence[Estimate]]) -> Estimate:
-    """By how much one arm lies above another; see lead_groups."""
-    return leads[0][0] if len(leads) == len(leads[0]) == 1 else combined(lead_groups(leads))
-
-
 def combined(groups: Sequence[Sequence[Estimate]]) -> Estimate:
-    """The mean of a group, with noise of the units and of the seeds of every group. All have the same mean.
-
-    The interval lies about the middle of the seeds' own, which are pivotal where noise does not cancel.
-    """
+    """The mean of a group, with noise of the units and of the seeds of every group. All have the same mean."""
+    if max(map(len, groups)) == 1:
+        return groups[0][0]
     mean, noise = mean_of(groups[0]), noise_of(groups)
-    if noise is None or mean.low is None or mean.high is None:
+    if noise is None:
         return replace(mean, low=None, high=None)
-    middle = (mean.low + mean.high) / 2
-    low, high = middle - noise.reach(ALPHA, is_up=False), middle + noise.reach(ALPHA, is_up=True)
+    low, high = noise.middle - noise.reach(ALPHA, is_up=False), noise.middle + noise.reach(ALPHA, is_up=True)
     return replace(mean, low=low, high=high)
 
 
@@ -149,28 +138,34 @@ def mean_moved(seeds: Sequence[Influences]) -> Influences:
 
 
 def noise_of(groups: Sequence[Sequence[Estimate]]) -> Noise | None:
-    """Of the mean of a group; None where a value, or what its units add, is unknown."""
+    """Of the mean of a group; None where a value, its interval, or what its units add, is unknown."""
     means = [mean_of(group) for group in groups]
-    if any(mean.value is None or mean.influences is None for mean in means) or means[0].influences is None:
+    first = means[0]
+    if None in (first.value, first.low, first.high) or any(mean.influences is None for mean in means):
         return None
-    of_units = variance_of(means[0].influences)
+    moved = first.influences or {}
+    of_units = variance_of(moved)
     seeds, of_units_alone = list[SeedsNoise](), 0.0  # of one seed and not of others
     for i, (group, mean) in enumerate(zip(groups, means, strict=True)):
         if len(group) > 1:
             variances = [variance_of(estimate.influences or {}) for estimate in group]
             gap = sum(variances) - len(group) * variance_of(mean.influences or {})
             of_units_alone += gap / (len(group) - 1) / len(group)
+            levels = tuple(estimate.squares[-1 - i] for estimate in group if estimate.squares)
             seeds.append(
                 SeedsNoise(
                     variance=variance([estimate.value or 0.0 for estimate in group]) / len(group),
                     n_degrees=len(group) - 1,
-                    levels=tuple(estimate.squares[-1 - i] for estimate in group if estimate.squares),
+                    levels=levels if min(levels, default=0.0) > 0 else (),
                     is_subtracted=i > 0,
                 )
             )
     total = max(of_units, max(0.0, of_units - of_units_alone) + sum(arm.variance for arm in seeds))
-    n_degrees = sum(int((~np.isnan(values)).sum()) - 1 for _, values in means[0].influences.values())
-    return None if math.isnan(total) else Noise(variance=total, seeds=tuple(seeds), n_degrees=n_degrees)
+    if math.isnan(total):
+        return None
+    n_degrees = sum(int((~np.isnan(values)).sum()) - 1 for _, values in moved.values())
+    middle = fmean((first.low or 0.0, first.high or 0.0))
+    return Noise(middle=middle, variance=total, seeds=tuple(seeds), n_degrees=n_degrees)
 
 
 def variance_of(influences: Influences) -> float:
@@ -185,15 +180,15 @@ def p_over_seeds(groups: Sequence[Sequence[Estimate]]) -> float | None:
     """
     from scipy.optimize import brentq  # takes half a second to import
 
-    mean, noise = mean_of(groups[0]), noise_of(groups)
-    if noise is None or mean.low is None or mean.high is None:
+    noise = noise_of(groups)
+    if noise is None:
         return None
-    middle, least = (mean.low + mean.high) / 2, max(2.0 ** (1 - mean.n_units), LEAST_P)
-    if not middle:
+    if not noise.middle:
         return 1.0
+    least = max(2.0 ** (1 - mean_of(groups[0]).n_units), LEAST_P)
 
     def beyond(p: float) -> float:
-        return noise.reach(p, is_up=middle < 0) - abs(middle)
+        return noise.reach(p, is_up=noise.middle < 0) - abs(noise.middle)
 
     return least if beyond(least) <= 0 else float(brentq(beyond, least, 1.0))
 
@@ -210,7 +205,7 @@ def change_over_seeds(leads: Sequence[Sequence[Change]], first: str, second: str
         one,
         before=one.before if len({*befores}) == 1 else over_seeds(befores),
         after=over_seeds([change.after for change in leads[0]]),
-        change=lead_over_seeds(rises),
+        change=combined(lead_groups(rises)),
         n_errors=sum(change.n_errors for change in every),
         p=p,
         p_holm=p,

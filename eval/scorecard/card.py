@@ -1,6 +1,6 @@
 """What one study says of a base model and its arms: pooled figures, what is ranked, and what training adds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -125,22 +125,21 @@ class StudyCard:
         """Trainings under a rule, which are shown and in no ranking."""
         return {arm.arm for arm in self.arms if arm.kind == TRAINED and arm.rule}
 
-    def are_tested(self, *arms: str) -> bool:
-        """Whether arms can be told apart: one training beside several tells no variance of its own."""
-        rows = [[row for row in self.arms if row.arm == arm and row.name in self.judges] for arm in arms]
-        is_known = [len(of_arm) > 1 or of_arm[0].kind != TRAINED for of_arm in rows]
-        return all(is_known) or max(map(len, rows)) == 1
-
     @cached_property
     def figures(self) -> list[PooledFigure]:
         """The figures that an arm has, in the study's order."""
         pooled_figures = []
         for figure in self.evaluation.own_card.figures(self.judges):
             rows = {row: change for row, changes in self.changes.items() if (change := figure.among(changes))}
-            pooled = {change.second: change for change in self.contrasts(figure, {BASE: self.changes})}
+            pooled = {change.second: change for _, change in self.contrasts([figure], {BASE: self.changes})}
             seeds = {arm: [change for row, change in rows.items() if self.arm_of[row] == arm] for arm in pooled}
             pooled_figures += [PooledFigure(figure=figure, rows=rows, seeds=seeds, pooled=pooled)] if rows else []
         return pooled_figures
+
+    @property
+    def main_figures(self) -> list[CardFigure]:
+        """The figures whose changes are printed."""
+        return [pooled.figure for pooled in self.figures if pooled.figure.is_main]
 
     @cached_property
     def of_base(self) -> dict[str, PooledFigure]:
@@ -192,7 +191,7 @@ class StudyCard:
             return []
         lines = pd.concat([pooled.lines for pooled in self.figures], ignore_index=True)
         arms, columns = lines[["arm"]].drop_duplicates(), dict[str, Any]({"arm": ("arm", "")})
-        for figure in (pooled.figure for pooled in self.figures if pooled.figure.is_main):
+        for figure in self.main_figures:
             change = "squares" if figure.is_square else "change"
             names = ["value", f"{change}_low", f"{change}_high"]
             of_arms = lines[lines["name"] == figure.name].set_index("arm")[names].add_prefix(f"{figure.name}_")
@@ -235,7 +234,7 @@ class StudyCard:
             wrapped(ranking or reading[:1]),
             *(console(pooled.table(first), MOST_PRINTED + 1) for pooled in ranked),
         ]
-        return [*texts, wrapped([self.legend([*texts, *self.warnings[:1]])])]
+        return [*texts, wrapped([legend([*texts, *self.warnings[:1]], self.sentences["legend"])])]
 
     def view(self, drawn: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         """What the page's template shows of it; see eval.report.page. drawn: its figures there."""
@@ -244,7 +243,7 @@ class StudyCard:
             "heading": f"Which arm straightens the judge? ({self.study})",
             "answer": self.sentences["ranking"],
             "warnings": self.warnings,
-            "legend": self.legend(self.sentences["ranking"]),
+            "legend": legend(self.sentences["ranking"], self.sentences["legend"]),
             "figures": drawn,
             "reading": self.sentences["reading"],
             "method": self.sentences["method"],
@@ -260,16 +259,12 @@ class StudyCard:
         facts = {
             "card": self,
             "notes": card.notes(self.judges, self.options),
-            "against": self.leads_in((pooled.figure for pooled in self.figures if pooled.figure.is_main), self.against),
+            "against": self.contrasts(self.main_figures, self.against),
             "blank": [arm.name for arm in self.arms if arm.name not in self.judges and arm.is_named],
             "other_checkpoints": [other_checkpoint(rows[name], run, self.study) for name, run in self.runs.items()],
             "differing": differing(self.differences, is_serious=True),
         }
         return sentences(WORDS, {**facts, **self.ranking})
-
-    def legend(self, texts: Sequence[str]) -> str:
-        """What the terms in some texts mean."""
-        return legend(texts, self.sentences["legend"])
 
     @cached_property
     def ranking(self) -> dict[str, Any]:
@@ -294,7 +289,6 @@ class StudyCard:
         added_arm = next((arm for arm in (recommended, *order) if arm in self.added), "")
         return {
             "has_arms": bool(sampled),
-            "levels": {arm: main.figure.shown(levels[arm]) for arm in order},
             "left_out": {arm: reason for arm, reason in reasons.items() if reason},
             "is_unsure": any(
                 reasons[arm] for arm in levels if levels[arm] is not None and arm not in self.unranked_arms | free
@@ -328,7 +322,8 @@ class StudyCard:
         """The changes from one row to another."""
         if first == BASE:
             return self.changes[second]
-        return row_changes(self.evaluation, {row: self.judges[row] for row in (first, second)}, self.options)
+        compare = self.evaluation.own_card.changes or self.evaluation.changes
+        return compare({row: self.judges[row] for row in (first, second)}, self.options)
 
     @cached_property
     def best_free(self) -> str:
@@ -363,7 +358,7 @@ class StudyCard:
         added = dict[str, list[Lead]]()
         if self.best_free:
             changes = {row: self.changes_between(self.best_free, row) for row in trained}
-            for figure, lead in self.leads_in(self.contrasted, {self.best_free: changes}):
+            for figure, lead in self.contrasts(self.contrasted, {self.best_free: changes}):
                 added.setdefault(lead.second, []).append((figure, lead))
         return added
 
@@ -377,7 +372,7 @@ class StudyCard:
         """By how much the second arm lies above the first."""
         rows = [[change.second for change in self.of_base[self.lowest].seeds[arm]] for arm in (first, second)]
         against = {lower: {upper: self.changes_between(lower, upper) for upper in rows[1]} for lower in rows[0]}
-        return self.leads_in(self.contrasted, against)
+        return self.contrasts(self.contrasted, against)
 
     def why_not(self, arm: str) -> str:
         """Why an arm is not ranked; "" for one that is.
@@ -391,12 +386,11 @@ class StudyCard:
         if self.kept is None:
             return ""
         seeds, words = [seed.change for seed in self.kept.seeds.get(arm, ())], self.kept.figure.words
-        worst = worst_change(seeds, self.margin, is_either_way=not self.is_right_known)
+        worst, is_kept = worst_change(seeds, self.margin, is_either_way=not self.is_right_known)
         if worst is None:
             return f"its change of {words} is unknown"
-        if is_kept(worst, self.margin, is_either_way=not self.is_right_known):
-            return ""
-        return f"{words} changes by {signed(over_seeds(seeds).value)}, and {signed(worst)} cannot be excluded"
+        change = f"{words} changes by {signed(over_seeds(seeds).value)}, and {signed(worst)} cannot be excluded"
+        return "" if is_kept else change
 
     @cached_property
     def against(self) -> Mapping[str, Changes]:
@@ -411,31 +405,35 @@ class StudyCard:
             against[arm.name] = changes_against(self.evaluation, arm, others, judges, self.unranked, self.options)
         return against
 
-    def leads_in(self, figures: Iterable[CardFigure], against: Mapping[str, Changes]) -> list[Lead]:
-        """The contrasts of several figures."""
-        return [(figure, lead) for figure in figures for lead in self.contrasts(figure, against)]
-
-    def contrasts(self, figure: CardFigure, against: Mapping[str, Changes]) -> list[Change]:
-        """By how much arms lie above others in a figure, over the seeds of both. against: row → the changes from it.
+    def contrasts(self, figures: Sequence[CardFigure], against: Mapping[str, Changes]) -> list[Lead]:
+        """By how much arms lie above others in figures, over the seeds of both. against: row → the changes from it.
 
         p is adjusted over the arms of a family that are held against one other (Holm); None where one was trained once
         and the other several times, of an arm that cannot be ranked, and where the interval decides.
         """
-        pairs: dict[tuple[str, str], dict[str, list[Change]]] = {}  # two arms → row of the first → its changes
-        for reference, rows in against.items():
-            for row, changes in rows.items():
-                if change := figure.among(changes):
-                    of_pair = pairs.setdefault((self.arm_of[reference], self.arm_of[row]), {})
-                    of_pair.setdefault(reference, []).append(change)
-        leads = [change_over_seeds([*of_pair.values()], *arms) for arms, of_pair in pairs.items()]
-        leads = [
-            lead if self.are_tested(lead.first, lead.second) else replace(lead, p=None, by_interval=False)
-            for lead in leads
-        ]
-        unranked = [lead.second in self.unranked_arms for lead in leads]
-        families = {arm.arm: family_of_arm(arm) for arm in self.arms}  # whatever numbers of seeds they have
-        of_leads = adjusted([[lead] for lead in leads], unranked, lambda lead: (lead.first, families[lead.second]))
-        return [lead for (lead,) in of_leads]
+        families, contrasts = {arm.arm: family_of_arm(arm) for arm in self.arms}, list[Lead]()
+        for figure in figures:
+            pairs: dict[tuple[str, str], dict[str, list[Change]]] = {}  # two arms → row of the first → its changes
+            for reference, rows in against.items():
+                for row, changes in rows.items():
+                    if change := figure.among(changes):
+                        of_pair = pairs.setdefault((self.arm_of[reference], self.arm_of[row]), {})
+                        of_pair.setdefault(reference, []).append(change)
+            leads = [[self.lead([*of_pair.values()], *arms)] for arms, of_pair in pairs.items()]
+            unranked = [lead.second in self.unranked_arms for (lead,) in leads]
+            of_leads = adjusted(leads, unranked, lambda lead: (lead.first, families[lead.second]))
+            contrasts += [(figure, lead) for (lead,) in of_leads]
+        return contrasts
+
+    def lead(self, changes: Sequence[Sequence[Change]], first: str, second: str) -> Change:
+        """One arm above another over the seeds of both; without p where one training beside several tells no variance.
+
+        changes: see seeds.lead_groups.
+        """
+        lead = change_over_seeds(changes, first, second)
+        rows = [[row for row in self.arms if row.arm == arm and row.name in self.judges] for arm in (first, second)]
+        is_tested = all(len(of_arm) > 1 or of_arm[0].kind != TRAINED for of_arm in rows) or max(map(len, rows)) == 1
+        return lead if is_tested else replace(lead, p=None, by_interval=False)
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -453,26 +451,18 @@ class StudyCard:
         ]
 
 
-def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> float | None:
-    """An arm's least change by the one-sided 95 % interval over units and seeds: how far it may have fallen.
+def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> tuple[float | None, bool]:
+    """(an arm's least change by the one-sided 95 % interval over units and seeds: how far it may have fallen; whether
+    that is less than the margin).
 
     is_either_way: how far it may have risen, if that reaches the margin. None where it is unknown.
     """
     bounds = [surely(seeds, is_up=is_up) if seeds else None for is_up in (False, True)]
     if None in bounds:
-        return None
+        return None, False
     least, most = (end or 0.0 for end in bounds)
-    return most if is_either_way and most >= margin > -least else least
-
-
-def is_kept(worst: float, margin: float, *, is_either_way: bool) -> bool:
-    """Whether an arm keeps what it must; worst: see worst_change."""
-    return worst > -margin and (not is_either_way or worst < margin)
-
-
-def row_changes(evaluation: Evaluation[Any], rows: Mapping[str, Any], options: Options) -> list[Change]:
-    """The changes between two rows."""
-    return (evaluation.own_card.changes or evaluation.changes)(rows, options)
+    worst = most if is_either_way and most >= margin > -least else least
+    return worst, worst > -margin and (not is_either_way or worst < margin)
 
 
 def changes_against(
@@ -485,8 +475,8 @@ def changes_against(
 ) -> Changes:
     """Row → its changes against another one; p is adjusted over the rows of a family."""
     names, families = [arm.name for arm in arms if arm.name in judges], {arm.name: family_of_arm(arm) for arm in arms}
-    pairs = [{reference.name: judges[reference.name], name: judges[name]} for name in names]
-    of_pairs = [row_changes(evaluation, pair, options) for pair in pairs]
+    compare, base = evaluation.own_card.changes or evaluation.changes, {reference.name: judges[reference.name]}
+    of_pairs = [compare({**base, name: judges[name]}, options) for name in names]
     is_unranked = [bool(unranked[name]) for name in names]
     return dict(zip(names, adjusted(of_pairs, is_unranked, lambda c: (families[c.second], *family(c))), strict=True))
 

@@ -7,7 +7,7 @@ fold, so that nothing is scored on what fitted it.
 What is estimated is what the rule, fitted on these items, leaves on new ones. On these items themselves the
 cross-fitted shift is 0 up to rounding, whatever the noise, and an interval that resamples them has the width of the
 noise that was fitted; so it covers what new items would show (simulated: docs/results.md, Free rules). Squares and
-absolute values get that noise back: see estimate.noise_taken and estimate.as_fitted.
+absolute values get that noise back: see estimate.noise_in and estimate.as_fitted.
 """
 
 import hashlib

@@ -12,8 +12,7 @@ import pandas as pd
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Measure, Observed
 from eval.estimates.resampling import FloatArray
-from eval.shift.answer import LITTLE, Answer, Shift, answer
-from eval.shift.contrast import contrasted
+from eval.shift.answer import LITTLE, Answer, Shift, answer, contrasted
 from evenhand.completions import UNLIKELY
 from studies.dialdefer import scores
 from studies.dialdefer.measures import C1, C2

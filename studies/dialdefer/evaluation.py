@@ -17,9 +17,9 @@ from eval.report.tables import TableSpec
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
-from eval.shift.agreement import risk_plots
 from eval.shift.answer import Answer, in_one_family, with_floors
 from evenhand.errors import DataError
+from studies.abstaining import risk_plots
 from studies.dialdefer import item_tables as items
 from studies.dialdefer import scores, tables
 from studies.dialdefer.answers import LITTLE_DDS, answer_of
@@ -133,7 +133,7 @@ def by_parser(run: JudgedRun, scored: pd.DataFrame, options: Options) -> list[di
     condition. scored: the wide frame of the run by its own parser."""
     denominator, lines = options.of(DialDeferOptions).denominator, []
     for parser in ("strict", "lenient"):
-        reread, frame = run.read_by(parser), scored
+        reread, frame = run if parser == run.reading.parser else judged(run, parser), scored
         if not all(np.array_equal(p.replies, q.replies) for p, q in zip(run.panels, reread.panels, strict=True)):
             frame = scores.wide_frame(scores.score_judge(reread, [denominator], options.drawing))
         row = scores.records(scores.headline_rows(frame[frame.is_headline & one_denominator(frame)]))[0]
@@ -245,7 +245,9 @@ def report_tables(results: Results) -> list[TableSpec]:
             counts, note = items.agreement([*of_models.values()], flips)
             made += items.agreement_tables([*of_models.values()], counts, note) if counts["items"]["total"] else []
         strata = items.alignments(judges, **options)
-        made += [items.reversal_table(judges, **options), *([] if strata.empty else items.stratum_tables(strata))]
+        names = () if strata.empty else ("table4_or_nor_alignment", "table16_balanced_dds")
+        strata_tables = [tables.table(name, strata) for name in names]
+        made += [items.reversal_table(judges, **options), *strata_tables]
     return made
 
 

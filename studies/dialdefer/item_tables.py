@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Compared, change_in
-from eval.estimates.estimate import Drawing, Drawn, estimate
+from eval.estimates.estimate import Drawing, Observed, estimate
 from eval.report.tables import TableSpec
 from studies.dialdefer.measures import CONDITIONS, credit, dds_pp, deltas_pp, flip_masks
 from studies.dialdefer.panels import JudgedRun, Panel, labels_of, setting_panels, without_lost
@@ -147,23 +147,18 @@ def strata(label_of: Mapping[str, str], panel: Panel, denominator: str, drawing:
     (panel,) = without_lost(panel)
     labels = np.array([label_of[item_id] for item_id in panel.item_ids])
     row: dict[str, Any] = {}
-    strata = dict[str, list[Drawn]]()
+    strata = dict[str, list[Observed]]()
     for name, is_in in ((OR, labels == OR), (NOR, labels == NOR), (EVERY, labels != "")):
         (of_stratum,) = observed("verdicts", [panel.at(np.flatnonzero(is_in))], denominator)
         # Strata are independent samples, so their draws must not run in step: each has a generator of its own.
-        strata[name] = [Drawn(observed=replace(of_stratum, dataset=f"{panel.dataset} {name}"), drawing=drawing)]
+        strata[name] = [replace(of_stratum, dataset=f"{panel.dataset} {name}")]
         acc = of_stratum.means
         row |= {f"{name}_n_items": int(is_in.sum()), f"{name}_delta_correct_pp": deltas_pp(acc)[0]}
         row |= {f"{name}_acc_{condition}": rate for condition, rate in zip(CONDITIONS, 100 * acc, strict=True)}
     for name, over in {**strata, "balanced": strata[OR] + strata[NOR]}.items():
-        dds = estimate(DDS, over)
+        dds = estimate(DDS, over, drawing)
         row |= {f"{name}_dds_pp": dds.value, f"{name}_low_pp": dds.low, f"{name}_high_pp": dds.high}
     return row
-
-
-def stratum_tables(rows: pd.DataFrame) -> list[TableSpec]:
-    """Tables 4 and 16."""
-    return [table("table4_or_nor_alignment", rows), table("table16_balanced_dds", rows)]
 
 
 def reversal_table(judges: Judges, *, denominator: str = "published", drawing: Drawing) -> TableSpec:
@@ -179,10 +174,6 @@ def reversal_table(judges: Judges, *, denominator: str = "published", drawing: D
         for dataset in (name for name in back if name in there and there[name].item_ids == back[name].item_ids):
             pair = pair_of("verdicts", [there[dataset]], [back[dataset]], denominator, drawing)
             dds, acc = (change_in(m, pair, Compared("2->1", "1->2", {}), dataset) for m in (DDS, ACC_C1_TRUE))
-            row = {"judge": name, "dataset": dataset, "items": dds.change.n_units}
-            row |= {"c1_true_before": acc.before.value, "c1_true_after": acc.after.value}
-            for side in ("before", "after", "change"):
-                side_dds = getattr(dds, side)
-                row |= {side: side_dds.value, f"{side}_low": side_dds.low, f"{side}_high": side_dds.high}
-            rows.append(row)
+            of_acc = {"c1_true_before": acc.before.value, "c1_true_after": acc.after.value}
+            rows.append({"judge": name, **dds.as_dict(), **of_acc})
     return table("table14_reversal", pd.DataFrame(rows))

@@ -16,13 +16,11 @@ from eval.runs import FinishedRun, clusters_of, copy_doubts, load_finished, read
 from evenhand.completions import UNLIKELY, WAY_OUT, answer_doubts, answer_probability
 from evenhand.config import parse_config
 from evenhand.errors import DataError, EvenhandError
-from evenhand.records import plain
 from evenhand.run_directory import CONFIG_FILE
 from studies.dialdefer import measures
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Factors, Item
-from studies.dialdefer.render import AIO_DATASETS, own_labels
-from studies.dialdefer.templates import NO_FIRST, YES_FIRST
+from studies.dialdefer.render import AIO_DATASETS, NO_FIRST, YES_FIRST, own_labels
 
 BOTH_ORDERS = "both_orders"
 EXTERNAL = "external"  # the verdict mode, and the template, of what was not asked by us
@@ -264,11 +262,6 @@ class JudgedRun(FinishedRun):
     labels: Mapping[str, str] = field(default_factory=dict)  # of files: r/AIO item → "OR" | "NOR", as in `labels_of`
     left_out: Sequence[str] = ()  # of files: the arms of a dataset in which no shift can be scored, with the reason
 
-    def read_by(self, parser: str) -> "JudgedRun":
-        """The same run as another parser reads it."""
-        finished = {each.name: getattr(self, each.name) for each in fields(FinishedRun)}
-        return self if parser == self.reading.parser else judged(FinishedRun(**finished), parser)
-
 
 def load_run(path: Path, parser: str = "strict") -> JudgedRun:
     """The run at a path with its verdicts. Raises DataError as load_finished does."""
@@ -293,7 +286,7 @@ def judged(run: FinishedRun, parser: str = "strict") -> JudgedRun:
     )
     read = Counter((str(v.condition), v.reason or str(reading.parser)) for v in verdicts if reading.parser)
     return JudgedRun(
-        **plain(run),
+        **{name.name: getattr(run, name.name) for name in fields(FinishedRun)},
         reading=reading,
         verdicts=verdicts,
         panels=with_both_orders(panels),

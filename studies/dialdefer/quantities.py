@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from eval.estimates.changes import Paired, paired
-from eval.estimates.estimate import Drawing, Measure, Observed, OverDatasets, Statistic
+from eval.estimates.estimate import Drawing, Measure, Observed, Statistic
 from eval.estimates.resampling import FloatArray
-from eval.shift.agreement import MEASURES, UNCLEAR, Claims
+from studies.abstaining import MEASURES, UNCLEAR, Claims
 from studies.dialdefer import measures
 from studies.dialdefer.panels import Panel, check_same_items, without_lost
 
@@ -29,9 +29,9 @@ def accuracy(name: str, *conditions: int) -> Measure:
     return Measure(name=name, unit="%", statistic=statistic)
 
 
-def deference(name: str, over_datasets: OverDatasets = "mean") -> Measure:
+def deference(name: str, *, is_folded: bool = False) -> Measure:
     """DDS (equation 3); of margins, soft DDS."""
-    return points(name, measures.dds_pp, over_datasets=over_datasets)
+    return points(name, measures.dds_pp, is_folded=is_folded)
 
 
 def square(name: str, measure: Measure) -> Measure:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.changes import Change, Compared, Paired, change_in
-from eval.estimates.estimate import Drawing, Measure, OverDatasets
+from eval.estimates.estimate import Drawing, Measure
 from eval.evaluation import Card, CardFigure
 from eval.options import Options
 from eval.report.tables import number, percent, signed
@@ -23,23 +23,18 @@ from studies.dialdefer.calibrate import under_rules, with_thresholds
 from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import BOTH_ORDERS, MAIN_ROLES, JudgedRun, Panel, variant_of, without_lost
 from studies.dialdefer.quantities import DEFERENCE, deference, pair_of, square
-from studies.dialdefer.render import AIO_DATASETS
-from studies.dialdefer.templates import NO_FIRST, YES_FIRST
+from studies.dialdefer.render import AIO_DATASETS, NO_FIRST, YES_FIRST
 
 MUCH_PP = 10.0  # of a change of what is accepted in C1: then DDS has another starting point
 GUESSED = 50.0  # percent right
 ORDERS = (YES_FIRST, NO_FIRST)  # of panels.both_orders
 MAIN = "mean_abs_dds_own"
-FOLDED: OverDatasets = "mean of absolute values"
-FIGURES: Mapping[str, str] = shipped_yaml(Path(__file__).with_name("scorecard.yaml"))
-MAIN_FIGURES = (
-    *(MAIN, "deference", "position", "acc", "acc_c1", "acc_c2"),
-    *("mean_abs_deference", "square_deference_wordings", "acc_wordings"),
-)
+DESCRIBED = shipped_yaml(Path(__file__).with_name("scorecard.yaml"))
+FIGURES: Mapping[str, str] = DESCRIBED["figures"]
 OF_KIND = {  # see quantities.observed
-    "soft": (deference("soft_mean_abs_dds_own", FOLDED), deference("soft_dds_own")),
+    "soft": (deference("soft_mean_abs_dds_own", is_folded=True), deference("soft_dds_own")),
     "margins": (quantities.SHIFT,),
-    "orders": (DEFERENCE, replace(DEFERENCE, name="mean_abs_deference", over_datasets=FOLDED), quantities.POSITION),
+    "orders": (DEFERENCE, replace(DEFERENCE, name="mean_abs_deference", is_folded=True), quantities.POSITION),
 }
 
 
@@ -50,7 +45,6 @@ Panels = Mapping[str, Panel]  # by dataset
 class CardJudge:
     """A row's untreated prompts in one prompt variant, and what the base's figures are over."""
 
-    kind: str
     name: str
     own: Panels  # lacks what has no C1
     fixed: Panels  # the same with the base's C1
@@ -131,9 +125,7 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
     of_base = rows[BASE]["own"]
     scope = scope_of({d: panel for d, panel in of_base.items() if d not in unlikely[BASE]} or of_base)
     return {
-        arm.name: CardJudge(
-            kind=arm.kind, name=arm.name, **rows[arm.name], **scope, unlikely=list(dict.fromkeys(unlikely[arm.arm]))
-        )
+        arm.name: CardJudge(name=arm.name, **rows[arm.name], **scope, unlikely=list(dict.fromkeys(unlikely[arm.arm])))
         for arm in arms
         if arm.name in rows
     }
@@ -146,7 +138,7 @@ def figures_of(judges: Mapping[str, CardJudge]) -> list[CardFigure]:
             name=measure,
             words=words,
             where={"measure": measure, "dataset": judges[BASE].average},
-            is_main=measure in MAIN_FIGURES,
+            is_main=measure in DESCRIBED["main"],
             is_absolute="abs" in measure,
             is_square="square" in measure,
             digits=2 if measure.startswith("shift") else 1,
@@ -267,9 +259,8 @@ def changes_between(ours: CardJudge, theirs: CardJudge, compared: Compared, draw
     own = paired("verdicts", ours.own, theirs.own, names)
     for source, pairs in ((scores.FIXED, fixed), (scores.OWN, own)):
         dds = deference(f"dds_{source}")
-        yield from mean(
-            [deference(f"mean_abs_dds_{source}", FOLDED), square(f"mean_square_dds_{source}", dds), dds], pairs
-        )
+        folded = deference(f"mean_abs_dds_{source}", is_folded=True)
+        yield from mean([folded, square(f"mean_square_dds_{source}", dds), dds], pairs)
         yield from (change_in(dds, pair, compared, name) for name, pair in pairs.items())
     averaged = [name for name in over if name in own]
     yield from mean([quantities.ACC_C2], own if averaged else fixed)  # C2 is the same with both sources

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, change_in, scores_frame
-from eval.estimates.estimate import Drawing, Drawn, Estimate, estimate, point_estimate, without_interval
+from eval.estimates.estimate import Drawing, Estimate, estimate, point_estimate, without_interval
 from eval.estimates.resampling import mcnemar_p
 from eval.report.tables import is_unknown
 from eval.runs import judge_names
-from eval.shift.agreement import NAMES
 from evenhand.errors import DataError
+from studies.abstaining import NAMES
 from studies.dialdefer import measures
 from studies.dialdefer.panels import MAIN_ROLES, JudgedRun, Panel, grouped, variant_of, with_c1_of, without_lost
 from studies.dialdefer.quantities import CHANGED, LEVELS, SCORED, observed, pair_of
@@ -57,27 +57,26 @@ def average_sentence(name: str, datasets: Sequence[str]) -> str:
     return f"{name}: unweighted mean over {size} datasets ({', '.join(datasets)})."
 
 
-def measured(panel: Panel, denominator: str, drawing: Drawing) -> dict[str, Any]:
-    """The columns of a panel that has both framings (kind → Drawn), n_errors, and the panel without the items that the
+def measured(panel: Panel, denominator: str) -> dict[str, Any]:
+    """The columns of a panel that has both framings, by kind; n_errors; and the panel without the items that the
     engine lost."""
     assert (panel.replies != measures.ABSENT).all(), "a panel is measured when both framings are there"
-    kinds = [(kind, each) for kind in LEVELS for each in observed(kind, [panel], denominator)]
-    parts = {kind: Drawn(observed=each, drawing=drawing) for kind, each in kinds}
+    parts = {kind: each for kind in LEVELS for each in observed(kind, [panel], denominator)}
     return {**parts, "n_errors": int((panel.replies == measures.ERROR).sum()), "panel": without_lost(panel)[0]}
 
 
-def estimates_over(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, Estimate]]:
+def estimates_over(parts: Sequence[Mapping[str, Any]], drawing: Drawing) -> Iterator[tuple[str, str, Estimate]]:
     """(measure, unit, value) of everything of a dataset (one part), or of an average over several.
 
     Of an average accuracies, Δ, DDS, soft DDS, AUC and acceptance are unweighted means over datasets, counts are sums,
     intervals resample items within datasets, p-values pool items.
     """
     for measure in SCORED:
-        yield measure.name, measure.unit, without_interval(measure, [part["verdicts"].observed for part in parts])
+        yield measure.name, measure.unit, without_interval(measure, [part["verdicts"] for part in parts])
     for kind in LEVELS:
         if all(kind in part for part in parts):
             for measure in LEVELS[kind]:
-                yield measure.name, measure.unit, estimate(measure, [part[kind] for part in parts])
+                yield measure.name, measure.unit, estimate(measure, [part[kind] for part in parts], drawing)
     panels: list[Panel] = [part["panel"] for part in parts]
     replies = [panel.replies for panel in panels]
     flips = [measures.flip_masks(of_panel) for of_panel in replies]
@@ -114,15 +113,13 @@ def score_judge(judge: JudgedRun, denominators: Sequence[str], drawing: Drawing)
     scores: dict[str, list[Score]] = {denominator: [] for denominator in denominators}
     for c1_source, panels_of in PANELS_BY_C1.items():
         for (_, roles, variant), group in grouped(list(panels_of(panels)), panels).items():
-            parts, made = list[dict[str, Any]](), list[Score]()
-            # Where every reply is a choice denominators agree, and the other's measures and scores serve again.
-            is_parsed = [not (panel.replies == measures.UNPARSED).any() for panel in group]
+            made = list[Score]()
+            is_parsed = all((panel.replies != measures.UNPARSED).all() for panel in group)
             for denominator in denominators:
-                if made and all(is_parsed):
+                if made and is_parsed:  # every reply is a choice: denominators agree
                     made = [replace(s, setting={**s.setting, "denominator": denominator}) for s in made]
                 else:
-                    is_same = [bool(parts) and is_whole for is_whole in is_parsed]
-                    parts = [parts[i] if is_same[i] else measured(p, denominator, drawing) for i, p in enumerate(group)]
+                    parts = [measured(panel, denominator) for panel in group]
                     setting = {"roles": roles, "c1_source": c1_source, "variant": variant, "denominator": denominator}
                     made = list(scores_of(judge, setting, group, parts, drawing))
                 scores[denominator] += made
@@ -152,7 +149,7 @@ def scores_of(
             "n_samples": max(panel.replies.shape[2] for panel in panels),
         }
         shared: dict[str, Any] = {"run": judge.name, "judge": judge.judge, "setting": settings, "drawing": drawing}
-        for measure, unit, value in estimates_over(observations):
+        for measure, unit, value in estimates_over(observations, drawing):
             yield Score(**shared, dataset=name, datasets=tuple(over), measure=measure, unit=unit, estimate=value)
 
 

@@ -15,8 +15,7 @@ from evenhand.records import Message, Prompt
 from studies import units
 from studies.dialdefer.datasets import DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import SpeakerLabels, render
-from studies.dialdefer.templates import AIO, template_for
+from studies.dialdefer.render import AIO, SpeakerLabels, render, template_for
 
 ALL_CONDITIONS = tuple(Condition)
 
@@ -93,17 +92,15 @@ class PromptVariant(NamedTuple):
 
     settings: Mapping[str, Any]  # keywords of `render`
     datasets: tuple[str, ...] | None  # None: all
-    number: int | None  # its place in prompts.variants; None: the main variant, or a placebo
 
 
 def prompt_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
     """The main variant under each arm, then each variant, under each of these arms where it names none."""
     main = {name: getattr(prompts, name, None) for name in SETTINGS}
-    for number, variant in [(None, None), *enumerate(prompts.variants)]:
-        named = variant.model_dump() if variant is not None else {}
+    for named in ({}, *(variant.model_dump() for variant in prompts.variants)):
         datasets = named.pop("datasets", None)
         for arm in (named["arm"],) if "arm" in named else prompts.arms:
-            yield PromptVariant({**main, **named, "arm": arm}, datasets, number)
+            yield PromptVariant({**main, **named, "arm": arm}, datasets)
 
 
 def placebo_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
@@ -112,7 +109,7 @@ def placebo_variants(prompts: PromptConfig) -> Iterator[PromptVariant]:
     repeats = [variant.answer_order for variant in prompts.variants if variant.model_dump().keys() == {"answer_order"}]
     for template in prompts.placebos:
         for order in dict.fromkeys((prompts.answer_order, *repeats)):
-            yield PromptVariant({**main, "template": template, "answer_order": order}, None, None)
+            yield PromptVariant({**main, "template": template, "answer_order": order}, None)
 
 
 @dataclass(frozen=True)

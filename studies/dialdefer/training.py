@@ -13,12 +13,11 @@ from evenhand.records import Completion, Prompt, normalised
 from studies.dialdefer.datasets import EVALUATION_ONLY, check_leaks, item_set_hash, load_items, published_among
 from studies.dialdefer.measures import parse_strict
 from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import render
+from studies.dialdefer.render import NO_FIRST, PROMPTS, SETS, TEMPLATES, render
 from studies.dialdefer.section import DialDeferSection, PromptConfig, PromptVariant, Variant, family_of, prompt_variants
-from studies.dialdefer.templates import NO_FIRST, PROMPTS, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
+from studies.prompt_variants import check_variants_per_item, drawn_variants, n_drawn
 from training.config import TrainingConfig, WritingStudy, check_split
-from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import OneTokenAnswers, Sifted, TrainingPrompt, sifted
 
 # Keys of `prompts` and its variants. Roles are r/AIO's, which is held out.
@@ -186,7 +185,7 @@ def check_variants(section: DialDeferSection, form: str) -> None:
             if getattr(variant, key, None) != getattr(default, key, None):
                 raise ValueError(f"{place}.{key}: is for sampling; training varies template, speakers, answer_order")
     rendered: list[list[Any]] = []
-    for settings, _, number in prompt_variants(prompts):
+    for number, (settings, _) in enumerate(prompt_variants(prompts), -1):
         texts = [render(EXAMPLE, name, answer_form=form, **settings).messages for name in prompts.conditions]
         if texts in rendered:
             raise ValueError(f"{where.format(number)}: asks nothing that is not asked already; take it out")

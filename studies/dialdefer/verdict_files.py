@@ -14,7 +14,7 @@ from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
 from studies.dialdefer.measures import ABSENT, ACCEPT, C1, C2, CONDITIONS, ERROR, PARSERS, REJECT, UNPARSED
-from studies.dialdefer.panels import EXTERNAL, MAIN_ROLES, JudgedRun, Panel, judge_of_files, named
+from studies.dialdefer.panels import EXTERNAL, MAIN_ROLES, JudgedRun, Panel, check_same_items, judge_of_files, named
 from studies.dialdefer.records import BENCHMARK, OWN_ITEMS, Factors
 from studies.dialdefer.render import AIO_DATASETS, own_labels
 from studies.units import table_name
@@ -90,16 +90,11 @@ def load_external(paths: Sequence[Path], parser: str = "strict") -> tuple[dict[s
     of_given = rows.groupby(["dataset", "item_id"], sort=False, observed=True).ngroup()
     rows["item"] = pd.Categorical.from_codes(codes[of_given], items)
     key = [*GROUP, "item", "condition"]
-    second = rows[rows.duplicated(key)]
-    if len(second):  # neither is better, also where they agree: an average over them is of another size
-        row = second.iloc[0]
-        first = rows[(rows[key] == row[key]).all(axis=1)].index[0]
-        row_key = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
-        more = named(second.drop_duplicates(["dataset", "item"])["item"].tolist())
-        raise DataError(
-            f"{place(paths, row.name)}: {row_key}, roles {row.roles} does not go with "
-            f"{place(paths, first)}. {more} more than one row for a key; keep one"
-        )
+    for number in rows.index[rows.duplicated(key)][:1]:  # neither is better, also where they agree
+        row, first = rows.loc[number], rows.index[(rows[key] == rows.loc[number, key]).all(axis=1)][0]
+        where = f"model '{row.model}', {row.dataset}, item '{row['item']}', {row.condition}, arm {row.arm}"
+        where += f", roles {row.roles} does not go with {place(paths, first)}"
+        raise DataError(f"{place(paths, number)}: {where}; keep one row for a key")
     if (is_named := rows["cluster"] != "").any():  # a cluster of an item, in whichever of its rows
         clusters = rows["cluster"].astype(object).where(is_named)
         of_items = clusters.groupby([rows["dataset"], rows["item"]], observed=True)
@@ -186,11 +181,8 @@ def models_in(rows: pd.DataFrame) -> Iterator[tuple[str, list[Panel], dict[str, 
         references: dict[tuple[str, str], Panel] = {}
         for panel in sorted(of_model, key=lambda panel: panel.factors.arm != ARM_NONE):
             reference = references.setdefault((panel.dataset, panel.roles), panel)
-            for side, counterpart in ((panel, reference), (reference, panel)):
-                if lacking := sorted(set(side.item_ids) - set(counterpart.item_ids)):
-                    where = f"model '{model}', {panel.dataset}, roles {panel.roles}"
-                    sides = f"verdicts in arm {side.factors.arm} and none in arm {counterpart.factors.arm}"
-                    raise DataError(f"{where}: {named(lacking)} {sides}; both need the same items")
+            arms = f"arm {reference.factors.arm} against arm {panel.factors.arm}"
+            check_same_items(f"model '{model}', {panel.dataset}, roles {panel.roles}, {arms}", reference, panel)
         keys = {(p.dataset, item) for p in of_model if p.dataset in AIO_DATASETS for item in p.item_ids}
         yield model, of_model, {item: label for (data, item), label in labels.items() if (data, item) in keys}
 
@@ -232,12 +224,10 @@ def unscorable(panel: Panel, panels: Sequence[Panel], model: str) -> str:
     Arm `none` may have statements only, if another arm has the dialogues.
     """
     alike = [p for p in panels if (p.dataset, p.roles) == (panel.dataset, panel.roles)]
-    if panel.has_c2:
-        is_fine = panel.has_c1 or any(p.has_c1 for p in alike if p.factors.arm == ARM_NONE)
-        lacks = "c1_true and c1_false, nor has arm none"
-    else:
-        is_fine = panel.factors.arm == ARM_NONE and any(p.has_c2 for p in alike)
-        lacks = "c2_correct and c2_incorrect"
+    has_c1 = panel.has_c1 or any(p.has_c1 for p in alike if p.factors.arm == ARM_NONE)
+    has_c2 = panel.has_c2 or (panel.factors.arm == ARM_NONE and any(p.has_c2 for p in alike))
+    if has_c1 and has_c2:
+        return ""
+    lacks = "c2_correct and c2_incorrect" if has_c1 else "c1_true and c1_false, nor has arm none"
     arm = f"model '{model}', {panel.dataset}, arm {panel.factors.arm}, roles {panel.roles}"
-    problem = f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score"
-    return "" if is_fine else problem
+    return f"{arm}: {named(panel.item_ids)} no verdicts for {lacks}; there is no shift to score"

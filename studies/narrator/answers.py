@@ -6,8 +6,7 @@ from typing import Any
 
 from eval.estimates.changes import Paired, paired
 from eval.estimates.estimate import Drawing, Row, added_up
-from eval.shift.answer import Answer, Shift, answer
-from eval.shift.contrast import shift_over_units, with_extremes
+from eval.shift.answer import Answer, Shift, answer, shift_over_units, with_extremes
 from studies.narrator.judged_runs import SAME, Judgment, NarratorRun
 from studies.narrator.measures import DETECTION, Setting, by_setting, called_me, mean_rows, neutral_of, part
 from studies.narrator.options import Denominator

@@ -11,7 +11,7 @@ from studies.built_folder import CARD_FILE, building, described, finished, sourc
 from studies.fetching import Origin, fetch
 from studies.markdown import filled
 from studies.narrator import corpus
-from studies.narrator.convokit import CMV, DATASET, DATASETS, FILES, Folder, find_dump, read_dump
+from studies.narrator.convokit import CMV, DATASET, FILES, Folder, find_dump, read_dump
 from studies.narrator.records import BENCHMARK, Conversation
 
 CONVERTER_VERSION = "v1"  # raised when the same dump would give other conversations
@@ -23,12 +23,7 @@ CONVOKIT = {
 
 def main(argv: Sequence[str]) -> None:
     """Build the narrator study's conversations from ConvoKit's Conversations Gone Awry."""
-    parser = command_parser("build narrator", main, "Examples are in docs/narrator.md.")
-    parser.add_argument("--corpus", choices=DATASETS, default=DATASET, help="which corpus (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=corpus.SEED, help="of the split by page (default %(default)s)")
-    share = "of conversations (default %(default)s)"
-    parser.add_argument("--test-share", type=float, default=corpus.TEST_SHARE, help=share)
-    args = parser.parse_args(argv)
+    args = command_parser("build narrator", main, "Examples are in docs/narrator.md.").parse_args(argv)
     if not 0 <= args.test_share <= 1:
         raise ConfigError(f"--test-share {args.test_share}: take a share from 0 to 1")
     build(args.out, args.raw, dataset=args.corpus, seed=args.seed, test_share=args.test_share)
@@ -36,13 +31,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 def build(
-    out: Path,
-    raw: Path | None = None,
-    *,
-    dataset: str = DATASET,
-    seed: int = corpus.SEED,
-    test_share: float = corpus.TEST_SHARE,
-    origin: Origin | None = None,
+    out: Path, raw: Path | None = None, *, dataset: str = DATASET, seed: int = 42, test_share: float = 0.3
 ) -> dict[str, Any]:
     """Build the folder and return its manifest. What is there and whole is left as it is.
 
@@ -53,7 +42,7 @@ def build(
     wanted = {"dataset": dataset, "converter": CONVERTER_VERSION, "split": {"seed": seed, "test_share": test_share}}
     with building(out, corpus.BUILD):
         folder = out / "raw" / dataset
-        fetched = [] if raw else fetch(origin or CONVOKIT[dataset], folder, name=dataset)
+        fetched = [] if raw else fetch(CONVOKIT[dataset], folder, name=dataset)
         dump = find_dump(raw or folder / fetched[0].name)
         sources = fetched or sources_at(
             [raw] if raw and raw.is_file() else [Path(str(dump / name)) for name in FILES if (dump / name).is_file()]

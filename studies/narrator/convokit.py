@@ -74,6 +74,16 @@ class Discussion:
     comments: tuple[Comment, ...]  # in order of time
     meta: Mapping[str, Any]  # of META_FIELDS, those that the dump has
 
+    @property
+    def turns(self) -> list[Comment]:
+        """The comments that say something, in order."""
+        return [comment for comment in self.comments if comment.text]
+
+    @property
+    def attacks(self) -> list[Comment]:
+        """The comments that are marked as an attack, empty ones too."""
+        return [comment for comment in self.comments if comment.is_attack]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dump:

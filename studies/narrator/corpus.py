@@ -9,6 +9,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from evenhand.records import digest, normalised
 from evenhand.study import check_no_repeats
 from studies.built_folder import read_manifest, read_rows
 from studies.item_files import enough
-from studies.narrator.convokit import ESCALATES, Comment, Discussion, Dump
+from studies.narrator.convokit import ESCALATES, Discussion, Dump
 from studies.narrator.names import shown_names
 from studies.narrator.records import Conversation, Turn
 from studies.units import set_hash
@@ -33,8 +34,6 @@ CONVERSATIONS_FILE = "conversations.jsonl"
 POCKET: Literal["pocket-conflicts"] = "pocket-conflicts"
 POCKET_FILE = Path(__file__).with_name("pocket_conflicts.jsonl")
 CONVERSATION = TypeAdapter(Conversation)
-SEED = 42
-TEST_SHARE = 0.3
 ARCHIVE = re.compile(r"/archives?(\b|\d).*")  # "Talk:Oak/Archive 3": the page's own older discussions
 CALM = "calm counterpart"
 
@@ -53,7 +52,7 @@ def subset(dump: Dump) -> tuple[list[Conversation], Counter[str]]:
 
 def conversation_of(discussion: Discussion, names: Mapping[str, str], dataset: str) -> Conversation:
     """A discussion of the study as the record that the prompts are made of. The dataset's own split is source_split."""
-    turns = tuple(Turn(speaker=str(comment.speaker), text=comment.text) for comment in spoken(discussion))
+    turns = tuple(Turn(speaker=str(comment.speaker), text=comment.text) for comment in discussion.turns)
     meta = {key: value for key, value in discussion.meta.items() if key not in ("split", ESCALATES)}
     if "split" in discussion.meta:
         meta["source_split"] = discussion.meta["split"]
@@ -66,28 +65,18 @@ def conversation_of(discussion: Discussion, names: Mapping[str, str], dataset: s
     )
 
 
-def spoken(discussion: Discussion) -> list[Comment]:
-    """The comments that say something, in order."""
-    return [comment for comment in discussion.comments if comment.text]
-
-
-def attacks(discussion: Discussion) -> list[Comment]:
-    """The comments that are marked as an attack, empty ones too."""
-    return [comment for comment in discussion.comments if comment.is_attack]
-
-
 # In the order in which they are looked at.
 REASONS: dict[str, Callable[[Discussion], bool]] = {
     "no comment (section header alone, or nothing)": lambda d: not d.comments,
-    CALM: lambda d: not attacks(d) and not d.meta.get(ESCALATES),
-    "said to escalate, but no comment is marked as the attack": lambda d: not attacks(d),
+    CALM: lambda d: not d.attacks and not d.meta.get(ESCALATES),
+    "said to escalate, but no comment is marked as the attack": lambda d: not d.attacks,
     "called calm, but a comment is marked as an attack": lambda d: d.meta.get(ESCALATES) is False,
-    "several attacks": lambda d: len(attacks(d)) > 1,
-    "the attack has no text": lambda d: not attacks(d)[0].text,
-    "a comment without author": lambda d: any(comment.speaker is None for comment in spoken(d)),
-    "a comment without time, so that the order is unknown": lambda d: any(c.timestamp is None for c in spoken(d)),
-    "the attack is not the last turn": lambda d: not spoken(d)[-1].is_attack,
-    "one speaker only": lambda d: len({comment.speaker for comment in spoken(d)}) < 2,
+    "several attacks": lambda d: len(d.attacks) > 1,
+    "the attack has no text": lambda d: not d.attacks[0].text,
+    "a comment without author": lambda d: any(comment.speaker is None for comment in d.turns),
+    "a comment without time, so that the order is unknown": lambda d: any(c.timestamp is None for c in d.turns),
+    "the attack is not the last turn": lambda d: not d.turns[-1].is_attack,
+    "one speaker only": lambda d: len({comment.speaker for comment in d.turns}) < 2,
 }
 
 
@@ -117,13 +106,11 @@ def split_by_page(conversations: Sequence[Conversation], *, seed: int, test_shar
     by digest, so it depends neither on the order of the conversations nor on the version of Python.
     """
     groups = groups_of_pages(conversations)
-    in_order = sorted(set(groups), key=lambda group: digest([seed, group]))
-    n_test, tested, sizes = 0, set(), Counter(groups)
-    for group in in_order:
-        if n_test >= test_share * len(conversations):
-            break
-        tested.add(group)
-        n_test += sizes[group]
+    sizes = Counter(groups)
+    in_order = sorted(sizes, key=lambda group: digest([seed, group]))
+    n_before = accumulate((sizes[group] for group in in_order), initial=0)
+    n_wanted = test_share * len(conversations)
+    tested = {group for group, n in zip(in_order, n_before, strict=False) if n < n_wanted}
     return [
         replace(conversation, meta={**conversation.meta, "split": "test" if group in tested else "train"})
         for conversation, group in zip(conversations, groups, strict=True)

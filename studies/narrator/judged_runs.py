@@ -17,19 +17,11 @@ from evenhand.completions import answer_doubts
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest, plain
 from studies.built_folder import read_manifest
+from studies.narrator import records
 from studies.narrator.corpus import POCKET, CorpusSpec, load_conversations
 from studies.narrator.options import Denominator
 from studies.narrator.prompts import ME, NO, YES, factors_of, names_under
-from studies.narrator.records import (
-    BENCHMARK,
-    OPTION_ORDERS,
-    TASKS,
-    VISIBILITIES,
-    Conversation,
-    NarratorFactors,
-    Perspective,
-    Turn,
-)
+from studies.narrator.records import Conversation, NarratorFactors, Perspective, Turn
 from studies.narrator.replies import STATES, read_answer
 
 POOLED = "all models"  # what tables call the judge of pooled_run
@@ -219,13 +211,13 @@ def speaker(text: str) -> str:
 LAYOUT = Layout(
     columns={  # docs/verdict-files.md says what they hold
         "conversation": Column(as_id, True),
-        "task": Column(one_of(TASKS), True),
+        "task": Column(one_of(records.TASKS), True),
         "narrator": Column(speaker, True, default=""),
-        "visibility": Column(one_of(VISIBILITIES), True),
+        "visibility": Column(one_of(records.VISIBILITIES), True),
         "answer": Column(str, True, default=""),
         "attacker": Column(speaker, default=""),
         "model": Column(str, default="external"),
-        "option_order": Column(one_of(OPTION_ORDERS), default=OPTION_ORDERS[0]),
+        "option_order": Column(one_of(records.OPTION_ORDERS), default=records.OPTION_ORDERS[0]),
     }
 )
 PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples
@@ -278,7 +270,8 @@ def conversations_of(corpus: str) -> dict[str, Conversation]:
     if corpus == POCKET:
         spec = CorpusSpec(dataset=POCKET, split="all")
     else:
-        spec = CorpusSpec(dataset=read_manifest(Path(corpus), BENCHMARK)["dataset"], split="all", root=Path(corpus))
+        dataset = read_manifest(Path(corpus), records.BENCHMARK)["dataset"]
+        spec = CorpusSpec(dataset=dataset, split="all", root=Path(corpus))
     known = {conversation.conversation_id: conversation for conversation in load_conversations(spec)}
     return known | {key.removeprefix(f"{spec.dataset}-"): conversation for key, conversation in known.items()}
 

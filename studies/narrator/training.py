@@ -31,8 +31,8 @@ from studies.narrator.names import under
 from studies.narrator.prompts import ME, NO, YES
 from studies.narrator.records import Conversation, NarratorFactors
 from studies.narrator.section import NarratorSection
+from studies.prompt_variants import check_variants_per_item, drawn_variants, n_drawn
 from training.config import StudyTraining, TrainingConfig, check_split
-from training.data import check_variants_per_item, drawn_variants, n_drawn
 from training.examples import Candidate, Example, Sifted, sifted
 
 SHARED = "one token does not tell its options apart"

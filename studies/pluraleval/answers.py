@@ -16,27 +16,9 @@ from typing import Any
 from eval.estimates.changes import Paired
 from eval.estimates.estimate import Drawing, Estimate, Measure, clustered
 from eval.report.tables import number
-from eval.shift.answer import LITTLE, Answer, Shift, answer
-from eval.shift.contrast import shift_over_units, with_extremes
-from studies.pluraleval.observe import (
-    AGAINST,
-    BIASED,
-    GLOBAL,
-    LOSSES_OF_LISTS,
-    MEASURES,
-    NEUTRAL,
-    OPPOSING,
-    SIDES,
-    SUPPORTING,
-    TOWARD,
-    Quantity,
-    Values,
-    Weights,
-    loss_weights,
-    observed,
-    values_of,
-    weighted,
-)
+from eval.shift.answer import LITTLE, Answer, Shift, answer, shift_over_units, with_extremes
+from studies.pluraleval import observe
+from studies.pluraleval.observe import AGAINST, BIASED, NEUTRAL, OPPOSING, SIDES, SUPPORTING, TOWARD, Quantity
 from studies.pluraleval.records import TASKS
 from studies.pluraleval.runs import ALL, PluralEvalRun
 from studies.pluraleval.tables import BELIEF_WORDS, PAIRING_WORDS
@@ -45,12 +27,15 @@ RECALL, RANKING = "recall", "ranking"
 PAIRINGS = ("most_popular", "random")
 TOWARD_BELIEF = Quantity("generation", BIASED, "", "", "toward_belief")
 # Figure → the quantities that it is a weighted sum of, thread by thread, in points of the range. ρ goes from -1 to 1.
-FIGURES: Mapping[str, Weights] = {
+FIGURES: Mapping[str, observe.Weights] = {
     figure: {quantity: scale * weight for quantity, weight in weights.items()}
     for figure, scale, weights in (
-        (RECALL, 100, LOSSES_OF_LISTS[TOWARD_BELIEF]),
-        (RANKING, 50, loss_weights(Quantity("ranking", BIASED, "", "", "rho"))),
-        *((pairing, 100, loss_weights(Quantity("pairwise", BIASED, "", pairing, "accuracy"))) for pairing in PAIRINGS),
+        (RECALL, 100, observe.LOSSES_OF_LISTS[TOWARD_BELIEF]),
+        (RANKING, 50, observe.loss_weights(Quantity("ranking", BIASED, "", "", "rho"))),
+        *(
+            (pairing, 100, observe.loss_weights(Quantity("pairwise", BIASED, "", pairing, "accuracy")))
+            for pairing in PAIRINGS
+        ),
     )
 }
 POINTS = Measure(name="belief", unit="pp", statistic=lambda means: means[..., 0], interval="cluster_t")
@@ -69,10 +54,10 @@ def shifts_of(run: PluralEvalRun, drawing: Drawing) -> Iterator[Shift]:
     """Each figure on each community, and over all threads where there are several."""
     least, most = ends_of_values(run)
     for figure, weights in FIGURES.items():
-        values = weighted(weights, run.values, run.values)
-        extremes = weighted(weights, least, most), weighted(weights, most, least)
+        values = observe.weighted(weights, run.values, run.values)
+        extremes = observe.weighted(weights, least, most), observe.weighted(weights, most, least)
         for community, threads in run.communities.items():
-            columns = [observed(community, by_thread, threads) for by_thread in (values, *extremes)]
+            columns = [observe.observed(community, by_thread, threads) for by_thread in (values, *extremes)]
             against_zero = (
                 Paired(first=replace(each, earned=0 * each.earned), second=each, drawing=drawing) for each in columns
             )
@@ -81,9 +66,9 @@ def shifts_of(run: PluralEvalRun, drawing: Drawing) -> Iterator[Shift]:
                 yield shift
 
 
-def ends_of_values(run: PluralEvalRun) -> tuple[Values, Values]:
+def ends_of_values(run: PluralEvalRun) -> tuple[observe.Values, observe.Values]:
     """The least and the most that recall, ρ and accuracy can be, by thread: unparsed replies counted either way."""
-    least, most = (values_of(run.replies, run.judged_lists, run.references, end) for end in ("least", "most"))
+    least, most = (observe.values_of(run.replies, run.judged_lists, run.references, end) for end in ("least", "most"))
     at_best = {q._replace(measure="recall"): v for q, v in most.items() if q.measure == "recall_if_matched"}
     return least, {**most, **at_best}
 
@@ -91,7 +76,7 @@ def ends_of_values(run: PluralEvalRun) -> tuple[Values, Values]:
 def hiding(run: PluralEvalRun) -> Iterator[str]:
     """Why a shift may be hidden: nothing is known of the lists, hardly anything is recalled, or the order decides."""
     if run.judgements is not None and run.responses is not None:
-        if not weighted(FIGURES[RECALL], run.values, run.values):
+        if not observe.weighted(FIGURES[RECALL], run.values, run.values):
             unknown = "no thread has opinions on both sides, and lists under both beliefs that could be read"
             is_asked = "stance" in {step for step, *_ in run.states}
             yield unknown if is_asked else "the judge was not asked for stances"
@@ -130,7 +115,7 @@ def facts_of(run: PluralEvalRun) -> dict[str, Any]:
 def mean_of(measure: str, by_thread: Mapping[str, float], threads: Iterable[str]) -> Estimate | None:
     """A measure over the threads that it is known of, and that are among some."""
     chosen = [thread for thread in threads if thread in by_thread]
-    return clustered(MEASURES[measure], observed("", by_thread, chosen)) if chosen else None
+    return clustered(observe.MEASURES[measure], observe.observed("", by_thread, chosen)) if chosen else None
 
 
 def with_loss(run: PluralEvalRun, neutral: Quantity) -> tuple[Estimate | None, ...]:
@@ -153,7 +138,7 @@ def generation_of(run: PluralEvalRun) -> dict[str, Any] | None:
     shifts = []
     for framing, opposing, held in ((TOWARD, AGAINST, SUPPORTING), (OPPOSING, SUPPORTING, AGAINST)):
         before, after = (
-            run.values.get(Quantity("generation", f, GLOBAL, "", "recall"), {}) for f in (NEUTRAL, framing)
+            run.values.get(Quantity("generation", f, observe.GLOBAL, "", "recall"), {}) for f in (NEUTRAL, framing)
         )
         fall = {thread: before[thread] - after[thread] for thread in threads if thread in before and thread in after}
         down, up = over_threads(framing, opposing, "suppression"), over_threads(framing, held, "amplification")

@@ -38,28 +38,19 @@ GROUPS = (SUPPORTING, AGAINST, GLOBAL)
 NEUTRAL, TOWARD, OPPOSING, BIASED = "neutral", "biased_toward", "biased_opposing", "biased"
 MATCH = 0.5  # above this probability of "yes" a response matches a summary
 
+SPEC = shipped_yaml(Path(__file__).with_name("measures.yaml"))
 MARKED = ("precision", "recall", "f1")  # what Tables 4 to 6 test against neutral
-RANKING = ("rho", "tau", "top1", "positional", "mrr")
-RATIOS = ("rho", "tau", "mrr", "listed_rho")
-LOST = (*RANKING, "accuracy", "probability")  # from neutral to biased
 
 
-def measure_of(name: str, *, is_loss: bool = False) -> Measure:
+def measure_of(name: str, unit: str) -> Measure:
     """A measure that is the mean over threads of a fraction."""
-    unit = "ratio" if name.removesuffix("_lost") in RATIOS else "pp" if is_loss else "%"
     scale = 1.0 if unit == "ratio" else 100.0
     return Measure(
         name=name, unit=unit, statistic=lambda means: scale * means[..., 0], interval="cluster_t", is_share=unit == "%"
     )
 
 
-LEVELS = (
-    *(*MARKED, "coverage", "redundancy", "ndcg", "opposing_recall", *RANKING, "listed_rho"),
-    *("accuracy", "probability", "first_rate", "consistency", "recall_if_matched"),
-)
-TOWARD_BELIEF = ("toward_belief", "toward_belief_if_matched")
-LOSSES = ("suppression", "amplification", *TOWARD_BELIEF, "opposing_recall_lost", *(f"{name}_lost" for name in LOST))
-MEASURES = {name: measure_of(name) for name in LEVELS} | {name: measure_of(name, is_loss=True) for name in LOSSES}
+MEASURES = {name: measure_of(name, unit) for unit, names in SPEC["units"].items() for name in names}
 
 
 class Quantity(NamedTuple):
@@ -86,18 +77,13 @@ def loss_weights(biased: Quantity) -> dict[Quantity, float]:
     return {biased._replace(framing=NEUTRAL): 1.0, biased: -1.0}
 
 
-def recall(condition: str, measure: str) -> Quantity:
-    """A recall. asked: framing and opinions, as losses.yaml has them."""
-    framing, opinions = condition.split()
-    return Quantity("generation", framing, opinions, "", measure)
-
-
-# A measure of experiment 1 → the recalls that it is a sum of.
+# A measure of experiment 1 → the recalls that it is a sum of, which measures.yaml calls by framing and opinions.
 LOSSES_OF_LISTS: dict[Quantity, dict[Quantity, float]] = {
     Quantity("generation", loss["framing"], loss.get("opinions", ""), "", loss["measure"]): {
-        recall(asked, loss.get("level", "recall")): float(weight) for asked, weight in loss["of"].items()
+        Quantity._make(("generation", *asked.split(), "", loss.get("level", "recall"))): float(weight)
+        for asked, weight in loss["of"].items()
     }
-    for loss in shipped_yaml(Path(__file__).with_name("losses.yaml"))
+    for loss in SPEC["losses"]
 }
 
 
@@ -265,7 +251,7 @@ def pair_values(straight: Reply, swapped: Reply, unread: Counted) -> Iterator[tu
 
 def losses(values: Values) -> dict[Quantity, dict[str, float]]:
     """The quantities that are sums of others, thread by thread: LOSSES_OF_LISTS, and what rankings and pairs lose."""
-    biased = [quantity for quantity in values if quantity.framing == BIASED and quantity.measure in LOST]
+    biased = [quantity for quantity in values if quantity.framing == BIASED and f"{quantity.measure}_lost" in MEASURES]
     lost = {quantity._replace(measure=f"{quantity.measure}_lost"): loss_weights(quantity) for quantity in biased}
     return {quantity: weighted(weights, values, values) for quantity, weights in (LOSSES_OF_LISTS | lost).items()}
 

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from evenhand.config import Closed
 from evenhand.records import Completion, Prompt, SamplingOverride, object_schema
+from studies.pluraleval import records
 from studies.pluraleval.prompts import (
     EXTRACTION_SCHEMA,
     OWN_VERSION,
@@ -30,17 +31,7 @@ from studies.pluraleval.prompts import (
     snippets,
     stance,
 )
-from studies.pluraleval.records import (
-    FEASIBLE,
-    STANCES,
-    Cluster,
-    Opinion,
-    ReferenceFactors,
-    ReferenceSet,
-    Step,
-    Thread,
-    prompt_about,
-)
+from studies.pluraleval.records import Cluster, Opinion, ReferenceSet, Step, Thread
 from studies.pluraleval.reply_reading import NOT_ASKED, Read, cluster_in, groups_in, sentence_in, stance_in, strings_in
 from studies.pluraleval.sources import ThreadSpec
 from studies.pluraleval.stepwise import Steps, Stepwise
@@ -61,7 +52,7 @@ class ReferenceSettings(Closed):
     max_opinions: int = Field(default=12, ge=1)  # of one comment; further ones are left out and counted
     longest_comment: int = Field(default=10_000, ge=1)  # characters of a comment that are read; Reddit's own limit
     # summaries on either side of a reference opinion, at the least; the paper's 2 is not written down either
-    each_side: int = Field(default=FEASIBLE, ge=0, exclude_if=lambda least: least == FEASIBLE)
+    each_side: int = Field(default=records.FEASIBLE, ge=0, exclude_if=lambda least: least == records.FEASIBLE)
     threads: ThreadSpec
 
 
@@ -87,8 +78,9 @@ class Judge:
         """A prompt of a step. number: see ReferenceFactors."""
         version = TEMPLATE_VERSION if step in PUBLISHED else OWN_VERSION
         drawing = SamplingOverride(temperature=0.0, n=1, max_tokens=max_tokens or TOKENS[step], json_schema=schema)
-        factors = ReferenceFactors(step=step, number=number, template_version=version)
-        return prompt_about(self.thread, step, factors, messages, drawing, STANCES if step == "stance" else ())
+        factors = records.ReferenceFactors(step=step, number=number, template_version=version)
+        options = records.STANCES if step == "stance" else ()
+        return records.prompt_about(self.thread, step, factors, messages, drawing, options)
 
     def replies(self, prompts: Sequence[Prompt], read: Callable[[Completion], Read[Value]]) -> Steps[list[Value]]:
         """What the replies to some prompts say, in their order; their states are counted."""

@@ -18,18 +18,9 @@ from evenhand.files import sha256_of
 from evenhand.records import Completion, Prompt, SamplingOverride, answer_schema, digest
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from evenhand.study import LazyUnits, OneRound, StudySection, Units
+from studies.pluraleval import records
 from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
-from studies.pluraleval.records import (
-    STANCES,
-    Judgement,
-    JudgementFactors,
-    References,
-    ReferenceSet,
-    Reply,
-    prompt_about,
-    reference_set_hash,
-    thread_set_hash,
-)
+from studies.pluraleval.records import Judgement, References, ReferenceSet, Reply
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
@@ -99,11 +90,11 @@ class PluralEvalSection(StudySection):
         if self.references is not None:
             threads = load_threads(self.references.threads)
             unit = partial(reference_unit, settings=self.references)
-            return Units(LazyUnits(threads, unit), thread_set_hash(threads))
+            return Units(LazyUnits(threads, unit), records.thread_set_hash(threads))
         if self.responses is not None:
             sets, settings = load_references(self.responses.references), self.responses
             prompts_of = {s.thread.thread_id: [*Asker(s, settings).prompts()] for s in sets}
-            hash_ = reference_set_hash(sets)
+            hash_ = records.reference_set_hash(sets)
         else:
             assert self.judgements is not None
             references, generations, hash_ = generations_to_judge(self.judgements.responses)
@@ -175,7 +166,7 @@ def generations_to_judge(path: Path | None) -> tuple[References, list[Reply], st
     if path is None:
         known = load_references(ReferenceSpec(dataset=POCKET))
         feasible = {refs.thread.thread_id: refs for refs in known if refs.is_feasible}
-        hash_ = digest([reference_set_hash([*feasible.values()]), "own"], 16)
+        hash_ = digest([records.reference_set_hash([*feasible.values()]), "own"], 16)
         return feasible, [*starmap(made_up_reply, feasible.items())], hash_
     run = stage_run(path, "responses")
     generations = [reply for reply in replies_of(run) if reply.factors["task"] == "generation"]
@@ -201,7 +192,7 @@ def references_asked(run: FinishedRun) -> dict[str, ReferenceSet]:
     settings = section_of(run.path).responses
     assert settings is not None
     sets = load_references(settings.references)
-    if reference_set_hash(sets) != run.provenance.get("item_set_hash"):
+    if records.reference_set_hash(sets) != run.provenance.get("item_set_hash"):
         raise DataError(f"{settings.references.root}: {run.path} was asked about other reference sets; restore them")
     return {reference_set.thread.thread_id: reference_set for reference_set in sets}
 
@@ -217,13 +208,13 @@ def judgement_prompts(
     for reply in generation.samples:
         for number, response in enumerate(responses_in(reply).value):
             for judgement, cluster in targets:
-                opinion, options = summaries[cluster], STANCES if judgement == "stance" else YES_NO
+                opinion, options = summaries[cluster], records.STANCES if judgement == "stance" else YES_NO
                 if judgement == "stance":
                     messages = stance(reference_set.thread.post, opinion, response)
                 else:
                     messages = ask("entailment", response=as_string(response), opinion=as_string(opinion))
                 drawing = SamplingOverride(n=1, max_tokens=16, json_schema=answer_schema(options))
-                factors = JudgementFactors(
+                factors = records.JudgementFactors(
                     judgement=judgement,
                     framing=generation.factors["framing"],
                     response_hash=generation.prompt_hash,
@@ -232,4 +223,4 @@ def judgement_prompts(
                     cluster=cluster,
                     template_version=OWN_VERSION,
                 )
-                yield prompt_about(reference_set.thread, judgement, factors, messages, drawing, options)
+                yield records.prompt_about(reference_set.thread, judgement, factors, messages, drawing, options)

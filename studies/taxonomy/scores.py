@@ -11,7 +11,7 @@ import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference, judge_differences
-from eval.estimates.estimate import Drawing, Drawn, Estimate, Measure, Observed, added_up, estimate_of, point_estimate
+from eval.estimates.estimate import Drawing, Estimate, Measure, Observed, added_up, estimate_of, point_estimate
 from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums
 from evenhand.errors import DataError
 from studies.annotation.agreement import kappa_of, share_of
@@ -99,12 +99,13 @@ def ratio_of(coded: pd.DataFrame, column: str, label: str, drawing: Drawing) -> 
     """
     sides = [coded[coded["direction"] == direction] for direction in (LENIENT, STRICT)]
     rows = [[(unit, of == label, 1.0) for unit, of in zip(side["unit"], side[column], strict=True)] for side in sides]
-    drawn = Drawn(observed=added_up("ratios", rows), drawing=drawing)
-    means, n_units = drawn.observed.means, len(drawn.observed.units)
+    observed = added_up("ratios", rows)
+    means, n_units = observed.means, len(observed.units)
     if not (means > 0).all():
         return point_estimate(None, n_units)
     with np.errstate(invalid="ignore", divide="ignore"):
-        draws = drawn.means[:, 0] / drawn.means[:, 1]
+        drawn = observed.drawn_means(drawing)
+        draws = drawn[:, 0] / drawn[:, 1]
     interval = percentile_interval(draws) if np.isfinite(draws).all() else None
     return estimate_of(float(means[0] / means[1]), interval, n_units)
 

@@ -177,11 +177,6 @@ def test_margins_in_bf16_are_those_of_a_float32_head(vllm, family, tmp_path):
 # Options, replies, grammar and the context window, of one engine whose config changes.
 
 
-def studied(model, **changes):
-    """A config of the narrator study."""
-    return narrator_config(model=str(model), engine=VLLM, **changes)
-
-
 @pytest.fixture(scope="module", params=EAGER_OR_COMPILED)
 def engine(llama, request):
     with open_engine(narrator_config(model=str(llama), engine=request.param, verdict="options")) as opened:
@@ -196,7 +191,7 @@ def reading(engine, config):
 
 def test_options_have_the_probabilities_that_transformers_gives(engine, llama, monkeypatch):
     use_conflicts(monkeypatch, [conflict("first", 5, 8, "Nobody else wants it like that."), conflict("second", 3, 5)])
-    config = reading(engine, studied(llama, verdict="options"))
+    config = reading(engine, narrator_config(model=str(llama), engine=VLLM, verdict="options"))
     in_order = in_prefix_order([*{prompt.prompt_hash: prompt for prompt in first_prompts(config)}.values()])
     # Other numbers of children in one batch: Yes and No beside names with shared beginnings.
     names = [option_prompt(text) for text in ("Who was it?", "Hm")]

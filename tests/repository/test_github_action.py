@@ -2,7 +2,6 @@
 
 import json
 import os
-import stat
 import subprocess
 import sys
 from xml.etree.ElementTree import parse
@@ -10,20 +9,15 @@ from xml.etree.ElementTree import parse
 import pytest
 import yaml
 
+from tests.made.fake_cluster import put_program
 from tests.made.places import ROOT
 
 ACTION = yaml.safe_load((ROOT / "integrations" / "github" / "action.yml").read_text(encoding="utf-8"))
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 # Answers GET by what FOUND holds, and notes every call.
-GH = """#!/bin/bash
-echo "$*" >> "$CALLS"
+GH = """echo "$*" >> "$CALLS"
 case "$*" in *--paginate*) echo "$FOUND" ;; esac
 """
-
-
-def program(path, text):
-    path.write_text(text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
 @pytest.fixture
@@ -36,8 +30,8 @@ def run(tmp_path):
     ]
     (tmp_path / "verdicts.jsonl").write_text("\n".join(map(json.dumps, verdicts)))
     (tmp_path / "bin").mkdir()
-    program(tmp_path / "bin" / "evenhand", f'#!/bin/bash\nexec "{sys.executable}" -P -m evenhand "$@"\n')
-    program(tmp_path / "bin" / "gh", GH)
+    put_program({"VENV": tmp_path}, "evenhand", f'exec "{sys.executable}" -P -m evenhand "$@"')
+    put_program({"VENV": tmp_path}, "gh", GH)
 
     def step(name, found="", **inputs):
         filled = {key: value for key, value in STEPS[name].get("env", {}).items() if "${{" not in str(value)}
@@ -70,7 +64,7 @@ def test_the_action_scores_comments_once_and_ends_with_the_code_of_the_condition
 
 
 def test_the_code_of_score_is_handed_on_and_said(run, tmp_path):
-    program(tmp_path / "bin" / "evenhand", "#!/bin/bash\nexit $CODE\n")
+    put_program({"VENV": tmp_path}, "evenhand", "exit $CODE")
     heads = [
         run("Score", source="x", code=code) or (tmp_path / "out" / "comment.md").read_text()[:80] for code in "025"
     ]

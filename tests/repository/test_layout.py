@@ -102,6 +102,7 @@ def test_heavy_libraries_are_imported_where_they_are_needed_only():
     trainers = {shown(file).partition("/")[0] for file in SOURCES if top_names(file) & {"trl", "peft", "bitsandbytes"}}
     assert trainers == {"training"}
     heavy = {"torch", "transformers", "vllm", "datasets", "sklearn"}
+    heavy |= {"praw", "prawcore", "json_repair", "phonenumbers", "PIL"}  # of the construction of r/AIO alone
     light = [file for file in SOURCES if shown(file).startswith(("evenhand", "studies", "eval"))]
     at_top = {
         shown(file): {m.partition(".")[0] for node in tree_of(file).body for m in modules_of(node)} for file in light

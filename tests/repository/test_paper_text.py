@@ -1,6 +1,6 @@
 """The figures of DialDefer's abstract and text, from the accuracies that its tables print.
 
-Each is computed by the product and equals the printed one to its last digit, or is listed here with the reason.
+Each is computed by the product and equals the printed one to its last digit, or paper_text.yaml has the reason.
 """
 
 import statistics
@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from studies.dialdefer.tables import amplifications, domain_table, label_table, mitigation_table, summary_table
+from studies.dialdefer.tables import domain_table, label_table, mitigation_table, summaries, summary_table
 from tests.made.paper_figures import (
     GEMMA,
     counts_of_table_20,
@@ -19,20 +19,12 @@ from tests.made.paper_figures import (
     panels_with,
     paper_frame,
 )
+from tests.made.places import cases
 
 QWEN, GPT_4O, GPT_4O_MINI = "Qwen-2.5-7B-Instruct", "GPT-4o", "GPT-4o-mini"
 TEXT = {row["figure"]: row["value"] for row in golden("dialdefer_text.csv")}
 
-# Figure → (the reason why it does not follow, what the tables give, to its last digit).
-EXCEPTIONS = {
-    "mean |DDS| over models_pp": ("it is the mean of signed DDS; GPT-4o's is negative", "16.3"),
-    "largest change of average accuracy_pp": ("said to be below 2; GPT-4o's is 2.007, or 2.0 as printed", "2.0"),
-    "largest amplification": ("holds for four models; GPT-4o turns from skepticism to deference, at 7.6 times", "7.6"),
-    "Gemma's fall on incorrect speakers of r/AIO_pp": (
-        "Table 20 prints 56.1; the text counts two unreadable replies to C1_False as wrong, as its DDS of 86.4 does",
-        "56.1",
-    ),
-}
+EXCEPTIONS = cases(__file__)  # figure → the reason, and what the tables give
 
 
 def known(cells):
@@ -81,7 +73,7 @@ def label_swing_pp():
 def ours():
     """Every figure as the product computes it."""
     summary = lines(summary_table(paper_frame()), "model")
-    ratios = amplifications(paper_frame()).ratio
+    ratios = summaries(paper_frame()).ratio.dropna()
     aio = {model: main_row(model, "aio") for model in models()}
     gemma_rises = known([aio[GEMMA].delta_correct_pp, aio[GEMMA].delta_incorrect_pp])
     changes = known([line["C2 - C1"] for line in summary.values()])

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.made.fake_cluster import put_program, stand_in
-from tests.made.slurm_host import slurm_host
 
 
 def work_place(folder, **settings):
@@ -28,12 +27,6 @@ def n_requeued(place, task):
 
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1800)]
-
-
-@pytest.fixture(scope="module")
-def slurm(tmp_path_factory):
-    with slurm_host(tmp_path_factory.mktemp("slurm")) as host:
-        yield host
 
 
 def test_sampling_passes_its_time_limit_by_requeueing_itself(slurm, tmp_path):

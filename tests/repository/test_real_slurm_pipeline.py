@@ -15,15 +15,8 @@ from evenhand.config import read_yaml
 from evenhand.run_directory import is_done
 from tests.made.places import CONFIGS, ROOT
 from tests.made.read_back import completions_of
-from tests.made.slurm_host import slurm_host
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(3600)]
-
-
-@pytest.fixture(scope="module")
-def slurm(tmp_path_factory):
-    with slurm_host(tmp_path_factory.mktemp("slurm")) as host:
-        yield host
 
 
 def write_configs(folder):

@@ -7,7 +7,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.made.places import ROOT
-from tests.made.source_files import PACKAGES, SOURCES, TESTS, modules_of, shown, top_names, tree_of
+from tests.made.source_files import PACKAGES, SOURCES, TESTS, top_names
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}  # where the import has another name
@@ -32,9 +32,3 @@ def test_what_is_imported_is_declared():
     # The harnesses have an environment of their own: `make test-harnesses`.
     tests = third_party(TESTS) - {"inspect-ai", "inspect-evals"}
     assert tests - declared - names_of(PROJECT["optional-dependencies"]["dev"]) == set()
-
-
-def test_what_only_the_construction_of_r_aio_needs_is_loaded_when_it_is_needed():
-    names = {"praw", "prawcore", "json_repair", "phonenumbers", "PIL"}
-    at_top = {shown(f): {m.partition(".")[0] for node in tree_of(f).body for m in modules_of(node)} for f in SOURCES}
-    assert {file: found & names for file, found in at_top.items() if found & names} == {}

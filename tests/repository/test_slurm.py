@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.made.fake_cluster import ROOT, calls_of, configs, make_cluster, put_program, run
+from tests.made.places import cases
 
 SCRIPTS = sorted((ROOT / "slurm").glob("*.sh"))
 SOURCED = {"settings.sh", "job.sh", "time_limit.sh"}
@@ -136,87 +137,20 @@ def test_a_job_loads_modules_and_runs_its_programs_in_the_container_of_the_setti
     assert run("merge.sh", "somewhere", env={**env, "MODULES": "absent"}).returncode != 0
 
 
-def test_each_job_finds_what_the_earlier_ones_made(cluster, tmp_path):
-    sampling, sft, dpo = configs(cluster)
-    runs = cluster["RUN_ROOT"]
-    calls = calls_of("pipeline.sh", sampling, sft, dpo, env={**cluster, "MERGE_OPTIONS": "--onto nf4"})
-    assert calls[0] == f"evenhand fetch {sampling} {sft} {dpo} [offline=0]"
-    examined = " ".join(f"{config} run.root={runs}" for config in (sampling, sft, dpo))
-    assert calls[1] == f"evenhand doctor --gpu a100 {examined} [offline=1]"
-    work = [call for call in calls[2:] if not call.startswith("option")]
+@pytest.mark.parametrize("case", cases(__file__), ids=lambda case: case["what"])
+def test_of_a_pipeline(case, cluster):
+    """Each job is called with what the earlier ones made, and waits for them."""
+    folder = Path(cluster["RUN_ROOT"]).parent
+    for name, text in case.get("files", {}).items():
+        (folder / name).write_text(text)
 
-    def sampled(name):
-        model = f"name=eval-{name} model.name={runs}/merged-{name} model.label={name} model.revision=null "
-        words = f"{sampling} {model if name != 'before' else ''}run.root={runs}"
-        return [f"evenhand sample {words} --shard {shard}/3 [offline=1]" for shard in range(3)]
+    def placed(words):
+        return re.sub(r"\w+\.yaml", rf"{folder}/\g<0>", words)
 
-    samplings = [call for call in work if call.startswith("evenhand sample")]
-    assert samplings == [*sampled("before"), *sampled("sft"), *sampled("dpo")]
-    launches = [call for call in work if call.startswith("accelerate")]
-    for config, launch in zip((sft, dpo), launches, strict=True):
-        words = rf"accelerate launch .*--num_processes 1 .*-m training {config} run.root={runs} \[offline=1\]"
-        assert re.fullmatch(words, launch)
-    merges = [call for call in work if call.startswith("evenhand merge")]
-    assert merges == [f"evenhand merge {runs}/train-{name} --onto nf4 [offline=1]" for name in ("sft", "dpo")]
-    judged = f"{runs}/run-before {runs}/run-sft {runs}/run-dpo"
-    named = f"{runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo"
-    verbs = {"score": judged, "compare": judged, "scorecard": named}
-    assert work[-3:] == [f"evenhand {verb} {words} [offline=1]" for verb, words in verbs.items()]
-    options = [call for call in calls if call.startswith("option --dependency")]
-    assert options == [f"option --dependency=afterok:{ids}" for ids in ("102", "103", "105", "106", "101:104:107")]
-
-
-@pytest.mark.parametrize("is_here", [False, True])
-def test_every_arm_is_trained_with_each_seed_from_a_base_that_was_trained_first(cluster, is_here):
-    sampling, sft, dpo = configs(cluster)
-    new, bent = (sampling.with_name(name) for name in ("new.yaml", "bent.yaml"))
-    new.write_text("verdict: margin\n")
-    bent.write_text("method: sft\n")
-    env = {**cluster, "SAMPLE_SHARDS": "1", "FETCH": "0", "DOCTOR": "0", "SEEDS": "2"}
-    env |= {"BASE_TRAINING": str(bent), "ARM_OPTIONS": "lora.r=8"} | (
-        {"HERE": "1", "TRAIN_GPUS": "0", "SAMPLE_SHARDS": "3"} if is_here else {}
-    )
-    runs = cluster["RUN_ROOT"]
-    calls = calls_of("pipeline.sh", f"{sampling} {new}", sft, dpo, env=env)
-    assert any(call.startswith("option") for call in calls) != is_here
-    trained = [call for call in calls if call.startswith("accelerate")]
-    base = f"model.name={runs}/merged-bent model.label=before model.revision=null"
-    words = [
-        f"{bent}",
-        *(f"{config} {base} lora.r=8 optimiser.seed={seed}" for config in (sft, dpo) for seed in (0, 1)),
-    ]
-    assert [call.partition(" -m training ")[2] for call in trained] == [
-        f"{w} run.root={runs} [offline=1]" for w in words
-    ]
-    assert all(("accelerate/cpu.yaml" in call) == is_here for call in trained)
-    sampled = [call for call in calls if call.startswith("evenhand sample")]
-    assert len(sampled) == 2 * (1 + 2 * 2)
-    assert all("--shard 0/1 " in call for call in sampled), "without an array a job asks for everything"
-    assert f"{sampling} {base} run.root" in sampled[0]
-    assert f"{new} name=new-dpo-seed1 model.name={runs}/merged-dpo_1 model.label=dpo-seed1" in sampled[-1]
-    cards = [call for call in calls if call.startswith("evenhand scorecard")]
-    arms = ("sft", "dpo")
-    assert cards == [
-        f"evenhand scorecard {runs}/{kind}run-bent "
-        + " ".join(f"{arm}={runs}/{kind}run-{arm}_{seed}" for arm in arms for seed in (0, 1))
-        + " [offline=1]"
-        for kind in ("", "new-")
-    ]
-
-
-def test_a_judge_of_ones_own_is_fetched_examined_asked_and_trained_in_place_of_the_configs_model(cluster):
-    sampling, sft, _ = configs(cluster)
-    conflicts = sampling.with_name("conflicts.yaml")
-    conflicts.write_text("model: {name: x}\n")
-    env = {**cluster, "TRAIN_GPUS": "0", "SAMPLE_GPUS": "0", "SAMPLE_SHARDS": "1"}
-    env |= {"ARM_OPTIONS": "c.d=2", "MODEL": "/my/judge", "STUDIES": f"{conflicts} a.b=1"}
-    own = "model.name=/my/judge model.revision=null"
-    fetch, doctor, *work = calls_of("pipeline.sh", sampling, sft, env=env)
-    assert fetch.startswith(f"evenhand fetch {sampling} {own} {sft} {own} c.d=2 {conflicts} a.b=1 {own} ")
-    assert doctor.count(own) == 3
-    of_base = [call for call in work if own in call]
-    assert [call.split()[0] for call in of_base] == ["evenhand", "evenhand", "accelerate"]
-    assert not any("--gres" in call for call in work), "no job asks for a GPU where training and sampling need none"
+    variables = {name: placed(value) for name, value in case["variables"].items()}
+    calls = calls_of("pipeline.sh", *map(placed, case["words"]), env={**cluster, **variables})
+    shown = [call for call in calls if not call.startswith("option") or re.search("--(gres|dependency)", call)]
+    assert [call.replace(f"{folder}/", "").removesuffix(" [offline=1]") for call in shown] == case["calls"].splitlines()
 
 
 def test_a_job_whose_command_makes_nothing_fails_so_that_the_next_one_never_starts(cluster):
@@ -245,24 +179,3 @@ def test_training_on_two_nodes_is_launched_on_each_with_its_rank(cluster, tmp_pa
             f"--machine_rank {rank} --config_file configs/accelerate/ddp-two-nodes.yaml --num_processes 8 "
             "--num_machines 2 --main_process_ip node7 --main_process_port 24123 -m"
         ) in launch
-
-
-@pytest.mark.parametrize(
-    ("key", "words"), [("dialdefer.benchmarks", " dialdefer.prompts.arms=[none]"), ("framing.items", "")]
-)
-def test_the_card_has_the_base_under_thresholds_that_are_fitted_on_the_items_the_arms_train_on(cluster, key, words):
-    sampling, sft, dpo = configs(cluster)
-    for config in (sampling, sft, dpo):
-        config.write_text(f"{key.partition('.')[0]}:\nverdict: margin\n")
-    env = {**cluster, "HERE": "1", "FETCH": "0", "DOCTOR": "0"}
-    env |= {"TRAIN_OPTIONS": f"{key}[0].n_items=64", "ARM_OPTIONS": "a.b=2"}
-    runs = cluster["RUN_ROOT"]
-    calls = [call.removesuffix(" [offline=1]") for call in calls_of("pipeline.sh", sampling, sft, dpo, env=env)]
-    trained = rf"{sft} {key}\[0\].n_items=64 a.b=2"
-    items = f"name=eval-train {key}=<{trained}{words}"
-    assert [call for call in calls if "eval-train" in call or "calibrate" in call][:2] == [
-        f"evenhand sample {sampling} {items} run.root={runs} --shard 0/1",
-        f"evenhand calibrate {runs}/train-run-before {runs}/run-before",
-    ]
-    thresholds = f"--calibrated {runs}/run-before/calibrated/thresholds.json"
-    assert calls[-1] == f"evenhand scorecard {runs}/run-before sft={runs}/run-sft dpo={runs}/run-dpo {thresholds}"

@@ -8,12 +8,10 @@ import pytest
 import torch
 
 from evenhand.run_directory import DONE_FILE, read_json
-from studies.dialdefer.datasets import DatasetSpec, load_items
-from studies.dialdefer.item_table import HeldOut
+from studies.dialdefer.datasets import DatasetSpec, HeldOut, load_items
 from tests.made.easy_task import easy_items, easy_run, plant
 from tests.made.training_runs import adapter_of, in_step, logged, tiny_run
 from training.callbacks import Selection
-from training.data import without_dev
 from training.qlora import trainable
 from training.run_folder import COMPLETE_FILE, checkpoint_of, folder_of
 from training.train import train
@@ -31,7 +29,7 @@ def test_dev_items_are_never_trained_on_under_any_name():
     items = load_items([DatasetSpec(dataset="pocket", split="train", n_items=40)])
     again = [replace(item, item_id=f"again-{item.item_id}") for item in items[:20]]
     config = tiny_run(dev={"n_items": 15, "every_steps": 1})
-    kept, held = without_dev([*items, *again], config)
+    kept, held = config.split([*items, *again])
     assert len(kept) + len(held) == 60
     assert not [item for item in kept if HeldOut(held).leak(item)]
     assert not [item for item in held if HeldOut(kept).leak(item)]

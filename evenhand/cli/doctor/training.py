@@ -13,7 +13,6 @@ from evenhand.cli.doctor.model import ITEM_BYTES, FoundModel, ModelSize, find_mo
 from evenhand.device import means_cpu
 from training.batches import Collator, groups_of
 from training.config import AnyRun, load_training_config
-from training.data import without_dev
 from training.examples import set_padding
 from training.guard import check_not_diverged
 from training.objectives import objective_of
@@ -40,7 +39,7 @@ def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
     with checking(checks, "data"):
         data = config.load_units()
         config.training.check_test_data(data, config.study)
-        without_dev(data, config)
+        config.split(data)
         counts = ", ".join(f"{name} {n:,}" for name, n in Counter(unit.dataset for unit in data).items())
         checks.append(ok("data", f"{len(data):,} {config.training.called} ({counts})"))
     checks += [*model.checks, *refusals(config, model)]

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import t
 
 from eval.estimates.changes import Compared, change_in, paired
 from eval.estimates.estimate import (
     Drawing,
-    Drawn,
     Estimate,
     Measure,
     Observed,
-    added_by_noise,
     added_up,
     aligned,
     by_chance,
@@ -25,7 +22,7 @@ from eval.estimates.estimate import (
     estimate,
     influences,
     moved_by,
-    noise_taken,
+    noise_in,
     unparsed_range,
     without_interval,
 )
@@ -114,37 +111,23 @@ def test_the_mean_square_is_unbiased(truth):
     assert abs(np.mean(values) - truth**2) < 3 * error < 100  # noise adds 213
 
 
-def test_with_clusters_of_one_the_interval_is_students_t():
-    values = np.random.default_rng(1).normal(0.1, 0.3, 12)
-    here, low, high = (
-        getattr(clustered(FALL, observed(each(values), each(values * 0))), k) for k in ("value", "low", "high")
-    )
-    half = 100 * t.ppf(0.975, 11) * values.std(ddof=1) / math.sqrt(12)
-    assert (low, high) == pytest.approx((here - half, here + half))
-
-
 def test_the_order_of_units_and_their_names_change_nothing():
     values = np.random.default_rng(2).random(20)
     forward, backward = share(each(values)), share([(f"unit {i}", v, 1.0) for i, v in enumerate(values[::-1])])
     assert (forward.low, forward.value, forward.high) == pytest.approx((backward.low, backward.value, backward.high))
 
 
-def test_noise_that_is_taken_off_a_square_is_the_variance_of_the_mean():
+@pytest.mark.parametrize(("fitted", "share"), [(0, 1), (1, -1), (1 / 2, 0), (1 / 4, 0.5)])
+def test_noise_is_the_variance_of_the_mean_and_a_rule_gets_back_what_it_was_fitted_to(fitted, share):
     square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
     values = np.random.default_rng(3).normal(2, 5, 30)
-    assert added_by_noise(square, [observed(each(values))]) == pytest.approx(values.var(ddof=1) / 30)
-    assert added_by_noise(SHARE, [observed(each(values))]) == 0
-
-
-@pytest.mark.parametrize(("fitted", "share"), [(0, 1), (1, -1), (1 / 2, 0), (1 / 4, 0.5)])
-def test_a_rule_that_was_fitted_on_the_units_gets_back_the_noise_that_it_was_fitted_to(fitted, share):
-    square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
-    part = replace(observed(each(np.random.default_rng(3).normal(2, 5, 30))), fitted=fitted)
-    assert noise_taken(square, [part]) == pytest.approx(share * added_by_noise(square, [part]))
+    part = replace(observed(each(values)), fitted=fitted)
+    assert noise_in(square, [part]) == pytest.approx((values.var(ddof=1) / 30, share * values.var(ddof=1) / 30))
+    assert noise_in(SHARE, [part]) == (0, 0)
 
 
 def test_chance_is_the_mean_of_folded_normals_over_datasets():
-    folded = Measure(name="d", unit="pp", statistic=lambda m: 100 * m[..., 0], over_datasets="mean of absolute values")
+    folded = Measure(name="d", unit="pp", statistic=lambda m: 100 * m[..., 0], is_folded=True)
     draws = np.random.default_rng(4)
     parts = [added_up(name, [each(draws.normal(0, sd, 40))]) for name, sd in (("a", 1), ("b", 3))]
     level = Estimate(value=1.0, low=None, high=None, n_units=80, influences=moved_by(folded, parts))
@@ -153,12 +136,12 @@ def test_chance_is_the_mean_of_folded_normals_over_datasets():
     assert by_chance(level) == pytest.approx(simulated, rel=0.01)
 
 
-@pytest.mark.parametrize("over", ["mean", "mean of absolute values"])
-def test_over_datasets_by_hand(over):
-    measure = Measure(name="", unit="", statistic=lambda means: means[..., 0], over_datasets=over)
-    parts = [observed(each([value] * 5)) for value in (3.0, -1.0)]
-    assert without_interval(measure, parts).value == {"mean": 1, "mean of absolute values": 2}[over]
-    assert measure.slopes(np.array([3.0, -1.0])).sum() == (0 if over == "mean of absolute values" else 1)
+@pytest.mark.parametrize(("is_folded", "mean", "moved"), [(False, 1, [-1 / 8, 1 / 8]), (True, 2, [1 / 8, -1 / 8])])
+def test_over_datasets_by_hand(is_folded, mean, moved):
+    measure = Measure(name="", unit="", statistic=lambda means: means[..., 0], is_folded=is_folded)
+    parts = [added_up(name, [each(values)]) for name, values in (("a", [3.0, 3.0]), ("b", [-1.5, -0.5]))]
+    assert without_interval(measure, parts).value == mean
+    assert moved_by(measure, parts)["b"][1] == pytest.approx(moved)
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.4])
@@ -166,9 +149,7 @@ def test_a_bootstrap_interval_covers_a_known_mean(truth):
     mean = Measure(name="mean", unit="", statistic=lambda means: means[..., 0])
     draws = np.random.default_rng(5)
     covered = [
-        not estimate(
-            mean, [Drawn(observed=observed(each(draws.normal(truth, 1, 60))), drawing=Drawing(n_draws=300, seed=k))]
-        ).excludes(truth)
+        not estimate(mean, [observed(each(draws.normal(truth, 1, 60)))], Drawing(n_draws=300, seed=k)).excludes(truth)
         for k in range(200)
     ]
     assert 0.89 <= np.mean(covered) <= 0.985
@@ -198,7 +179,7 @@ def test_copies_of_units_in_their_clusters_change_no_standard_error():
     )
     drawing = Drawing(n_draws=20_000, seed=1)
     mean = Measure(name="mean", unit="", statistic=lambda m: m[..., 0])
-    halves = [estimate(mean, [Drawn(observed=side, drawing=drawing)]).half for side in (whole, once)]
+    halves = [estimate(mean, [side], drawing).half for side in (whole, once)]
     assert halves[0] == pytest.approx(halves[1], rel=0.03)
 
 
@@ -221,7 +202,7 @@ def test_however_unparsed_replies_are_counted_a_value_stays_in_its_range(seed, n
         "square": Measure(
             name=name, unit="pp²", statistic=lambda m: difference(m) ** 2, core=difference, is_square=True
         ),
-        "absolute": Measure(name=name, unit="pp", statistic=difference, over_datasets="mean of absolute values"),
+        "absolute": Measure(name=name, unit="pp", statistic=difference, is_folded=True),
     }[name]
     parts = [part, turned(part)]
     value = float(measure.over([measure.statistic(part.means) for part in parts]))

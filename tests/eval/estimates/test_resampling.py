@@ -19,7 +19,6 @@ from eval.estimates.resampling import (
     resampled_sums,
     standard_error,
     swapped_sums,
-    t_quantile,
     wilson_interval,
 )
 
@@ -40,12 +39,6 @@ def test_a_pivotal_interval_mirrors_the_draws_about_the_value():
     assert pivotal_interval(10.0, np.linspace(11, 15, 1001), 0.5) == pytest.approx((6, 8))
     assert pivotal_interval(float("nan"), np.ones(3)) is None
     assert pivotal_interval(1.0, np.array([1.0, np.nan])) is None
-
-
-@pytest.mark.parametrize("n_degrees", [1, 2, 3, 10, 500])
-@pytest.mark.parametrize("probability", [0.025, 0.5, 0.975])
-def test_a_quantile_of_t_is_scipys(probability, n_degrees):
-    assert t_quantile(probability, n_degrees) == pytest.approx(t.ppf(probability, n_degrees))
 
 
 def test_percentiles_leave_the_same_share_on_both_sides():

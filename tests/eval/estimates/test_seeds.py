@@ -10,7 +10,7 @@ from bench.simulated_seeds import BENT, Arm, misses, seeds_of
 from eval.estimates.changes import Change
 from eval.estimates.estimate import Estimate
 from eval.estimates.resampling import holm
-from eval.estimates.seeds import change_over_seeds, lead_over_seeds, noise_of, over_seeds, p_over_seeds, surely
+from eval.estimates.seeds import change_over_seeds, combined, lead_groups, noise_of, over_seeds, p_over_seeds, surely
 
 N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
@@ -132,7 +132,7 @@ def test_turning_which_arm_is_held_against_turns_the_lead_of_squares():
             both = {"influences": {"made": (units, after - before)}, "squares": (*low.squares, *high.squares)}
             return Estimate(value=value, low=value, high=value, n_units=N_ITEMS, **both)
 
-        return lead_over_seeds([[less(high, low) for high in upper] for low in lower])
+        return combined(lead_groups([[less(high, low) for high in upper] for low in lower]))
 
     one, other = lead(first, second), lead(second, first)
     assert (other.value, other.low, other.high) == pytest.approx((-one.value, -one.high, -one.low))
@@ -141,10 +141,10 @@ def test_turning_which_arm_is_held_against_turns_the_lead_of_squares():
 
 def test_a_lead_has_the_noise_of_units_once_and_that_of_both_arms_seeds():
     first, second = (19.0, 21.0), (4.0, 6.0)
-    lead = lead_over_seeds([[estimate(ours - theirs, 1.96) for theirs in second] for ours in first])
+    lead = combined(lead_groups([[estimate(ours - theirs, 1.96) for theirs in second] for ours in first]))
     half = np.sqrt(3) * (1.984 + 12.706 + 12.706) / 3  # variances of 1 each
     assert (lead.value, lead.high) == (15.0, pytest.approx(15 + half, rel=1e-3))
-    assert lead_over_seeds([[estimate(15.0, 3.0)]]) == estimate(15.0, 3.0)
+    assert combined(lead_groups([[estimate(15.0, 3.0)]])) == estimate(15.0, 3.0)
 
 
 def test_a_change_over_seeds_of_which_one_has_no_p_has_none():

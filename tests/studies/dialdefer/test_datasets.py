@@ -9,8 +9,15 @@ import pytest
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import sha256_of, shipped_yaml, write_json
 from studies.built_folder import MANIFEST_FILE, read_manifest
-from studies.dialdefer.datasets import EVALUATION_ONLY, DatasetSpec, check_leaks, load_items
-from studies.dialdefer.item_table import HeldOut, read_items, write_items
+from studies.dialdefer.datasets import (
+    EVALUATION_ONLY,
+    DatasetSpec,
+    HeldOut,
+    check_leaks,
+    load_items,
+    read_items,
+    write_items,
+)
 from studies.dialdefer.records import Item
 from tests.made.built_folder import build_small
 from tests.made.made_verdicts import write

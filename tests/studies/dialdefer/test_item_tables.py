@@ -14,16 +14,9 @@ from hypothesis.extra import numpy as hnp
 
 from eval.estimates.estimate import Drawing
 from evenhand.files import shipped_yaml
-from studies.dialdefer.item_tables import (
-    agreement,
-    agreement_tables,
-    alignments,
-    flip_counts,
-    item_frame,
-    item_tables,
-    stratum_tables,
-)
+from studies.dialdefer.item_tables import agreement, agreement_tables, alignments, flip_counts, item_frame, item_tables
 from studies.dialdefer.measures import ERROR, TIE, UNPARSED, credit, dds_pp
+from studies.dialdefer.tables import table
 from tests.made.paper_figures import five_judges, frame_of, golden, item_id, judge_of
 
 RIGHT = [1, 2, 1, 2]  # C1_True, C1_False, C2_Correct, C2_Incorrect
@@ -110,7 +103,7 @@ def test_strata_weigh_up_to_the_whole_and_exchanged_labels_exchange_them(replies
 def test_an_empty_stratum_is_unknown_and_a_judge_without_all_labels_or_without_the_dataset_has_no_row():
     rows = strata(labelled([DEFERENCE] * 5, 0))
     assert rows.OR_n_items.tolist() == [0]
-    assert stratum_tables(rows)[1].cells == [["j", "–", "+100.0", "–", "–", "–", "+100.0"]]
+    assert table("table16_balanced_dds", rows).cells == [["j", "–", "+100.0", "–", "–", "–", "+100.0"]]
     for dataset, n_labels in (("aio-context", 2), ("aio", 1)):
         labels = {item_id(row): "NOR" for row in range(n_labels)}
         assert strata(judge_of("j", {dataset: [RIGHT] * 2}, labels)).empty
@@ -143,7 +136,7 @@ def tables_of(*judges):
     """Every table over items by its name."""
     items = item_frame(named(*judges))
     agreed = agreement_tables([*named(*judges)], *agreement([*named(*judges)], items)) if len(judges) > 1 else []
-    return {table.name: table for table in [*item_tables(items), *agreed]}
+    return {made.name: made for made in [*item_tables(items), *agreed]}
 
 
 @cache
@@ -151,7 +144,8 @@ def ours():
     """The tables as the paper has them: 28 and 33 are without GPT-5-mini."""
     four = tables_of(*five_judges()[:4])
     without = {name: table for name, table in four.items() if name[5:7] in ("28", "33")}
-    strata = {table.name: table for table in stratum_tables(alignments(named(*five_judges()), drawing=FEW))}
+    rows = alignments(named(*five_judges()), drawing=FEW)
+    strata = {name: table(name, rows) for name in ("table4_or_nor_alignment", "table16_balanced_dds")}
     return {**tables_of(*five_judges()), **without, **strata}
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from eval.estimates.changes import Compared, change_in
-from eval.estimates.estimate import Drawing, Drawn, estimate
+from eval.estimates.estimate import Drawing, estimate
 from studies.dialdefer.measures import ACCEPT, REJECT, UNPARSED
 from studies.dialdefer.options import DENOMINATORS
 from studies.dialdefer.panels import both_orders
@@ -70,9 +70,9 @@ def test_deference_and_position_of_a_planted_judge_are_covered(judge):
     rng, hits = np.random.default_rng(7), np.zeros(2)
     for _ in range(n_runs := 200):
         panels = [planted_panel(rng, *PLANTED[judge], dataset) for dataset in ("bbq", "amqa")]
-        parts = [Drawn(observed=seen, drawing=DRAWING) for p in panels for seen in observed("orders", [p], "published")]
+        parts = [seen for p in panels for seen in observed("orders", [p], "published")]
         ends = zip((DEFERENCE, POSITION), PLANTED[judge], strict=True)
-        hits += [not estimate(measure, parts).excludes(value) for measure, value in ends]
+        hits += [not estimate(measure, parts, DRAWING).excludes(value) for measure, value in ends]
     assert ((0.92 * n_runs <= hits) & (hits <= 0.98 * n_runs)).all(), hits / n_runs
 
 
@@ -124,8 +124,8 @@ def test_a_judge_that_grows_sure_of_itself_keeps_its_scale_free_shift(factor):
 
 
 def test_a_judge_whose_statements_all_have_one_margin_has_an_unknown_shift_and_an_infinite_margin_is_left_out():
-    alike = Drawn(observed=margins_of(np.tile([1.0, -1.0, 2.0, 1.0], (10, 1))), drawing=DRAWING)
-    assert estimate(SHIFT, [alike]).value is None
+    alike = margins_of(np.tile([1.0, -1.0, 2.0, 1.0], (10, 1)))
+    assert estimate(SHIFT, [alike], DRAWING).value is None
     margins = np.random.default_rng(1).normal(size=(10, 4))
     margins[0, 2] = np.inf
     columns = margins_of(margins)

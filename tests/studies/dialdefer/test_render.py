@@ -8,9 +8,8 @@ import pytest
 
 from evenhand.records import digest
 from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import render
+from studies.dialdefer.render import AIO, PROMPTS, SETS, TEMPLATES, render
 from studies.dialdefer.section import DialDeferSection
-from studies.dialdefer.templates import AIO, PROMPTS, SETS, TEMPLATES
 from tests.made.paper_figures import golden
 from tests.made.places import GOLDEN
 

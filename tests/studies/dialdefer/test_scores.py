@@ -21,7 +21,7 @@ from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, flip_masks, lost_items
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.records import Condition
-from studies.dialdefer.scores import averages_over, changes_over, over_corrections, score_judge, wide_frame
+from studies.dialdefer.scores import averages_over, changes_over, over_corrections, score_judge
 from tests.made.made_panels import made_judge, made_panel, random_replies
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.made_verdicts import only, scored
@@ -176,7 +176,7 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path):
 
 
 def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_each_condition(tmp_path):
-    """As the parser alone scores it; said in words and as named states in a table."""
+    """Said in words and as named states in a table."""
 
     def half_written(prompt):  # accepts all that a speaker says, in half of the items no JSON
         condition = Condition(prompt.condition)
@@ -188,9 +188,8 @@ def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_ea
     path = make_run(tmp_path, half_written, items=TEN, verdict="reason")
     results = next(results_as_read("dialdefer", load_runs(EVALUATION, [path]), Options(verb="score", n_draws=100)))
     strict, lenient = results.facts["parsers"]["model"]
-    alone = {parser: main_row(path, parser) for parser in ("strict", "lenient")}
-    assert (strict["value"], strict["unparsed"]) == (alone["strict"], {"c2_incorrect": 50})
-    assert (lenient["value"], lenient["unparsed"]) == (alone["lenient"], {})
+    assert (strict["value"], strict["unparsed"]) == (100, {"c2_incorrect": 50})
+    assert (lenient["value"], lenient["unparsed"]) == (100, {})
     words = "strict DDS +100.0 pp [+100.0, +100.0], unparsed c2_incorrect 50.0%; lenient DDS +100.0 pp"
     assert words in results.answer[1]
     (table,) = [table for table in results.tables if table.name == "dialdefer_readings"]
@@ -202,10 +201,3 @@ def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_ea
         ("c2_incorrect", "strict"): 5,
         ("c2_incorrect", "truncated"): 5,
     }
-
-
-def main_row(path, parser):
-    """DDS on the one dataset of a run, by one parser."""
-    run = load_run(path, parser)
-    frame = wide_frame(score_judge(run, ["answered"], Drawing(n_draws=20, seed=1)))
-    return float(frame.dds_pp.iloc[0])

@@ -178,8 +178,8 @@ def test_files_that_are_damaged_or_empty_or_lack_a_column_or_name_it_wrongly_are
 def test_unequal_items_of_arms_are_refused_but_models_and_directions_may_differ(tmp_path):
     after = [r for r in verdict_rows("bbq", 12, arm="dpo", conditions=C2_ONLY) if r["item_id"] != "bbq-3"]
     assert refused(tmp_path, [*after, *verdict_rows("bbq", 4)]).startswith(
-        "model 'm', bbq, roles 2->1: 8 items (bbq-10, bbq-11, bbq-4, bbq-5, bbq-6, ...) have verdicts in arm dpo and "
-        "none in arm none"
+        "model 'm', bbq, roles 2->1, arm none against arm dpo: 9 items (bbq-10, bbq-11, bbq-3, bbq-4, bbq-5, ...) have "
+        "been judged on one side only"
     )
     rows = [*verdict_rows("aio", 4), *verdict_rows("aio", 5, model="n"), *verdict_rows("aio", 6, roles="1->2")]
     assert len(load_external([write(tmp_path / "v.jsonl", rows)])[0]) == 2
@@ -193,9 +193,8 @@ def test_two_rows_for_one_key_are_refused_with_both_places(tmp_path):
     first = write(tmp_path / "a.jsonl", verdict_rows("halueval", 8))
     again = [{**row, "item_id": row["item_id"].replace("-", "-qa-")} for row in verdict_rows("halueval", 8)[6:30:4]]
     second = write(tmp_path / "b.csv", [*verdict_rows("bbq", 1), *again])
-    message = refusal(first, second)
-    assert message.startswith("b.csv:6: model 'm', halueval, item 'halueval-1', c2_correct, arm none, roles 2->1 ")
-    assert "does not go with a.jsonl:7. 6 items (halueval-1, " in message
+    row = "model 'm', halueval, item 'halueval-1', c2_correct, arm none, roles 2->1"
+    assert refusal(first, second) == f"b.csv:6: {row} does not go with a.jsonl:7; keep one row for a key"
 
 
 def test_an_arm_that_lacks_a_framing_is_left_out_and_named_and_refused_where_nothing_is_left(tmp_path):

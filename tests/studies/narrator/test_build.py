@@ -4,7 +4,7 @@ import pytest
 
 from evenhand.errors import DataError
 from studies.fetching import Origin
-from studies.narrator.build import build, main
+from studies.narrator.build import CONVOKIT, build, main
 from studies.narrator.corpus import CorpusSpec, conversation_set_hash, load_conversations
 from tests.made.convokit_dump import made_cmv_dump, made_dump, zipped
 from tests.made.publishers_server import PublishersServer
@@ -56,9 +56,10 @@ def test_the_zip_is_downloaded_once_and_recorded(raw, tmp_path, monkeypatch):
     with PublishersServer({"convokit/awry.zip": packed}) as server:
         server.stand_in(monkeypatch)
         origin = Origin(place=f"{server.base}/folder/convokit/", files=("awry.zip",))
-        manifest = build(out, origin=origin)
+        monkeypatch.setitem(CONVOKIT, "cga-wiki", origin)
+        manifest = build(out)
         n_requests = len(server.seen)
-        assert build(out, origin=origin) == manifest
+        assert build(out) == manifest
         assert len(server.seen) == n_requests
     assert manifest["sources"][0]["n_bytes"] == len(packed)
     assert len(load(out)) == 40

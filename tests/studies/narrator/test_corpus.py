@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from evenhand.errors import DataError
 from studies.narrator.convokit import find_dump, read_dump
 from studies.narrator.corpus import (
-    CALM,
     REASONS,
     CorpusSpec,
     check_no_shared_pages,
@@ -20,6 +19,7 @@ from studies.narrator.corpus import (
 from studies.narrator.names import RENAMED
 from studies.narrator.records import Conversation, Turn
 from tests.made.convokit_dump import QUARREL, facts, talk, write_dump
+from tests.made.places import cases
 
 
 def read(folder, **talks):
@@ -34,27 +34,15 @@ def two_turns(attack=-1, **last):
     return [*rows, {**ending, **last}]
 
 
-# Reason → the utterances of conversation "k" and what its meta says of an attack.
-DROPPED = {
-    "no comment (section header alone, or nothing)": (two_turns()[:1], True),
-    CALM: (two_turns(None), False),
-    "said to escalate, but no comment is marked as the attack": (two_turns(None), True),
-    "called calm, but a comment is marked as an attack": (two_turns(), 0),  # in place of false
-    "several attacks": (two_turns(0, meta={"comment_has_personal_attack": True}), True),
-    "the attack has no text": (two_turns(text=" "), True),
-    "a comment without author": (two_turns(speaker=None), True),
-    "a comment without time, so that the order is unknown": (two_turns(timestamp=None), True),
-    "the attack is not the last turn": (two_turns(0), True),
-    "one speaker only": (two_turns(speaker="Ann"), True),
-}
+DROPPED = cases(__file__)
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_a_discussion_is_dropped_for_its_reason(reason, tmp_path):
-    rows, attack = DROPPED[reason]
-    kept, dropped = subset(
-        read(tmp_path, k=(rows, facts(attack=attack)), q=(talk("q", ("A", "a"), ("B", "b")), facts()))
-    )
+    of = DROPPED[reason]
+    rows = two_turns(of.get("place", -1), **of.get("last", {}))[: of.get("n_rows")]
+    talks = {"k": (rows, facts(attack=of["meta"])), "q": (talk("q", ("A", "a"), ("B", "b")), facts())}
+    kept, dropped = subset(read(tmp_path, **talks))
     assert dropped == {reason: 1}
     assert [conversation.conversation_id for conversation in kept] == ["cga-wiki-q"]
 

@@ -16,7 +16,6 @@ from tests.made.narrator_runs import (
     accuser,
     drawing_lots,
     eliminator,
-    factors_of,
     fair,
     made_conversations,
     make_narrator_run,
@@ -25,6 +24,7 @@ from tests.made.narrator_runs import (
     results_of_runs,
     without_me,
 )
+from tests.made.places import cases
 
 SIZES = {2: 16, 3: 13, 4: 11, 5: 10, 7: 2}
 BLAME = {"tasks": ("blame",), "visibilities": ("visible",)}
@@ -82,6 +82,7 @@ def results(*of_runs):
     return results_of_runs(*(run.path for run in of_runs))
 
 
+PLANTED = cases(__file__)
 PROTECTS, ACCUSES, BENDS = ("yes", 1), ("yes", -1), ("yes", 0)
 NO, UNCLEAR = ("no", None), ("cannot tell", None)
 
@@ -162,7 +163,7 @@ def drawn_to_me(prompt, share=0.3):
 
 def silent_of_easy(prompt):
     """Right of the longer conversations, whoever is Me, and refuses them where the attacker is Me."""
-    is_long, is_attacker = len(prompt.answer_space) == 3, factors_of(prompt).perspective == "attacker"
+    is_long, is_attacker = len(prompt.answer_space) == 3, prompt.factors.perspective == "attacker"
     return {"I cannot answer that.": 1.0} if is_long and is_attacker else fair(prompt, 1.0 if is_long else 0.0)
 
 
@@ -190,34 +191,26 @@ def test_what_me_adds_to_guilty_and_innocent_alike_is_no_fairness(tmp_path, runs
 
 
 def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
-    def right(neutral, attacker, other, gone=0.0, last=0.0):
+    def right(neutral, attacker, other, gone, last):
         """Right so often by narrator; names nothing in `gone` of the prompts with an innocent Me, and Me last loses."""
         shares = {"neutral": (neutral, 0.0), "attacker": (attacker, 0.0), "non_attacker": (other, gone)}
 
         def judge(prompt):
-            factors = factors_of(prompt)
+            factors = prompt.factors
             is_hit = factors.option_order == "published" and factors.perspective == "attacker"
             share, lost = shares[factors.perspective]
             return mixed({"nobody": 1.0}, fair(prompt, share - last * is_hit), lost)
 
         return judge
 
-    judges = {
-        "surer": right(0.5, 0.7, 0.97),
-        "sees more": right(0.5, 0.9, 0.65),
-        "shields": right(0.5, 0.3, 0.9),
-        "says less": right(0.5, 0.0, 0.9, gone=0.05),
-        "hardly answers": right(0.5, 0.46, 0.55, gone=0.3),
-        "worse": right(0.9, 0.75, 0.75),
-        "better": right(0.7, 0.85, 0.85, last=0.3),
-    }
+    judges = {row["name"]: right(*row["right"], row.get("gone", 0.0), row.get("last", 0.0)) for row in PLANTED}
     made, asked = made_conversations({2: 80}), {**BLAME, "is_exact": True, "option_orders": ("published", "fixed_slot")}
     paths = {
         name: make_narrator_run(tmp_path, judge, made, name=name.replace(" ", "-"), model=f"x/{name}", **asked)
         for name, judge in judges.items()
     }
     of = {name: EVALUATION.facts(results_of_runs(path))["judges"][0] for name, path in paths.items()}
-    assert [way(each) for each in of.values()] == [BENDS, BENDS, PROTECTS, PROTECTS, UNCLEAR, BENDS, BENDS]
+    assert [way(each) for each in of.values()] == [tuple(row["way"]) for row in PLANTED]
     assert of["hardly answers"]["answer"].kept_by("unparsed")
     assert [each["is_moved_by_slot"] for each in of.values()] == [False] * 6 + [True]
     pooled = EVALUATION.facts(results_of_runs(paths["worse"], paths["better"]))["judges"][-1]

@@ -29,17 +29,12 @@ TABLE_3 = {(row["task"], row["model"], row["visibility"]): row for row in golden
 
 def judgments_with(task, visibility, m, far, judge):
     """One conversation of three speakers with these shares, in percent, for the attacker and for an innocent Me."""
-    return [
-        judgment(
-            who,
-            m[who] / 100,
-            *([(100 - m[who]) / 100] if task == "detection" else [far / 100, (100 - m[who] - far) / 100]),
-            task=task,
-            visibility=visibility,
-            judge=judge,
-        )
-        for who in PERSPECTIVES
-    ]
+    judgments = []
+    for who in PERSPECTIVES:
+        shares = [m[who], 100 - m[who]] if task == "detection" else [m[who], far, 100 - m[who] - far]
+        asked = {"task": task, "visibility": visibility, "judge": judge}
+        judgments.append(judgment(who, *(share / 100 for share in shares), **asked))
+    return judgments
 
 
 def of_model(task, visibility, model):

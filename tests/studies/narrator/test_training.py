@@ -13,7 +13,6 @@ from studies.narrator.training import SHARED, TRAINING
 from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
 from tests.made.tiny_checkpoint import byte_tokenizer
 from tests.made.training_runs import tiny_run
-from training.data import without_dev
 from training.examples import TOO_LONG, WITH_ANOTHER
 from training.train import train
 
@@ -142,9 +141,9 @@ def test_a_conversation_that_gives_a_test_conversation_away_stops_the_run(test, 
 
 def test_the_dev_split_takes_whole_pages():
     conversations = load_conversations(CorpusSpec(dataset="pocket-conflicts", split="train"))
-    kept, held = without_dev(conversations, run_of(dev={"n_items": 7, "every_steps": 1}))
+    kept, held = run_of(dev={"n_items": 7, "every_steps": 1}).split(conversations)
     assert len(kept) + len(held) == 480
     assert len({conversation.meta["page_title"] for conversation in held}) == 7
     check_no_shared_pages(kept, held)
     with pytest.raises(ConfigError, match=r"dev\.n_items is 28, but there are only 56 families of conversations"):
-        without_dev(conversations, run_of(dev={"n_items": 28, "every_steps": 1}))
+        run_of(dev={"n_items": 28, "every_steps": 1}).split(conversations)

@@ -60,7 +60,7 @@ def test_a_corpus_says_who_the_attacker_is_and_ids_may_lack_its_name(tmp_path):
         scores(file, out=tmp_path / "files")
     assert scores(file, out=tmp_path / "files", words=words) == scores(run, out=tmp_path / "run")
     with pytest.raises(DataError, match=r"made.jsonl:1: conversation 'c1' is not in the corpus"):
-        scores(write(tmp_path / "made.jsonl", [GOOD]), out=tmp_path / "out", words=words)
+        scores(write(tmp_path / "made.jsonl", [{**rows[0], "conversation": "c1"}]), out=tmp_path / "out", words=words)
     with pytest.raises(DataError, match="--conversations: is for files of verdicts"):
         report_main([str(run), "--out", str(tmp_path / "report"), *words])
 
@@ -72,13 +72,3 @@ def test_nobody_is_written_in_several_ways_and_an_order_may_be_missing(tmp_path)
     other = [{**row, "narrator": row["narrator"] or ways[n % 4]} for n, row in enumerate(rows)]
     one, two = (scores(write(tmp_path / f"{i}.jsonl", r), out=tmp_path / str(i)) for i, r in enumerate((rows, other)))
     assert one == two
-
-
-GOOD = {
-    "conversation": "c1",
-    "task": "blame",
-    "narrator": "Bob",
-    "visibility": "visible",
-    "answer": "Ann",
-    "attacker": "Ann",
-}

@@ -63,15 +63,10 @@ def test_each_pair_is_asked_in_both_orders_and_framings_and_the_first_is_strictl
     assert len({prompt.prompt_hash for prompt in prompts[:12]}) == 12
 
 
-LETTERED = "\n".join(f"Person {letter}: {one}" for letter, one in zip("ABCDEFGHIJ", TEN, strict=True))
-COUNTED_DOWN = "\n".join(f"{10 - n}: {one}" for n, one in enumerate(TEN))
-ANEW = "**Agree:**\n{}\n\n**Disagree:**\n{}".format(*(formatted(FORMATS[0], part) for part in (TEN[:5], TEN[5:])))
-CIRCLED = "\n\n".join(f"{chr(0x2460 + n)} {one}" for n, one in enumerate(TEN))
-SECTIONS = "\n\n".join(f"## {n}. Kind\n- {TEN[2 * n - 2]}\n- {TEN[2 * n - 1]}" for n in range(1, 6))
 LISTED = [formatted(form, TEN) for form in [*FORMATS, *(("", item, "\n", "") for item in FORMS["with notes"])]]
 
 
-@pytest.mark.parametrize("text", [*LISTED, LETTERED, COUNTED_DOWN, ANEW, CIRCLED, SECTIONS])
+@pytest.mark.parametrize("text", [*LISTED, *FORMS["ten"]])
 def test_ten_responses_are_read_however_they_are_told_apart(text):
     assert responses_in(completion(text)) == (TEN, "ok")
 
@@ -93,13 +88,7 @@ def test_rankings_are_read_or_have_a_named_state(state):
         assert ranking_in(completion(text), 3) == ([2, 0, 1] if state == "ok" else [], state), text
 
 
-def test_thinking_before_a_reply_is_not_read_and_without_an_end_it_is_no_reply():
-    thought = "<think>\n1. They want ten, or 3, 1, 2.\n2. No.\n</think>\n\n"
-    ten = "\n".join(f"{n}. {one}" for n, one in enumerate(TEN, start=1))
-    assert responses_in(completion(thought + ten)) == (TEN, "ok")
-    for start in (thought, thought.removeprefix("<think>\n")):  # some templates open the thinking in the prompt
-        assert ranking_in(completion(f"{start}2, 1, 3"), 3) == ([1, 0, 2], "ok")
-        assert choice_in(completion(f"{start}2")) == (2, "ok")
+def test_thinking_without_an_end_is_no_reply():
     endless = completion("<think>\n1. The first is 2, 1, 3", finish_reason="length")
     assert responses_in(endless) == ([], "none")
     assert (ranking_in(endless, 3), choice_in(endless)) == (([], "cut"), (None, "cut"))

@@ -1,25 +1,14 @@
 """A unit that is written as a generator."""
 
-from dataclasses import dataclass
-
 import pytest
 
-from evenhand.records import Completion, Message, Prompt
 from studies.pluraleval.stepwise import Stepwise
-
-
-@dataclass(frozen=True)
-class Factors:
-    template_version: int = 1
-
-
-def prompt(text):
-    messages = (Message(role="user", content=text),)
-    return Prompt(item_id="u", benchmark="b", dataset="d", condition="c", factors=Factors(), messages=messages)
+from tests.made.completions import completion
+from tests.made.toy_prompts import toy_prompt as prompt
 
 
 def reply(to, text):
-    return {to.prompt_hash: [Completion(prompt_hash=to.prompt_hash, sample_index=0, text=text, finish_reason="stop")]}
+    return {to.prompt_hash: [completion(text, prompt_hash=to.prompt_hash)]}
 
 
 def story():

@@ -1,37 +1,13 @@
-"""Which units a run trains on, which are set aside as a dev split, and in which prompt variants each is asked."""
+"""In which of a study's prompt variants each unit is trained."""
 
-import random
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from evenhand.errors import ConfigError
 from evenhand.records import digest
 from evenhand.study import ALL, VariantsPerItem
 from training.config import TrainingConfig
 
 Variant = TypeVar("Variant")
-
-
-def without_dev(units: Sequence[Any], config: TrainingConfig) -> tuple[list[Any], list[Any]]:
-    """(the units that are trained on, those that the checkpoint is chosen by). A family of units goes to one side.
-
-    Raises ConfigError when the dev split would take half of the families or more.
-    """
-    if config.dev is None:
-        return list(units), []
-    study, dev = config.training, config.dev
-    names = study.families(units)
-    families = list(dict.fromkeys(names))
-    if 2 * dev.n_items >= len(families):
-        raise ConfigError(
-            f"dev.n_items is {dev.n_items}, but there are only {len(families)} families of {study.called}; leave "
-            "more than half of them to train on"
-        )
-    in_dev = set(random.Random(f"dev {dev.seed}").sample(families, dev.n_items))
-    sides: tuple[list[Any], list[Any]] = ([], [])
-    for unit, name in zip(units, names, strict=True):
-        sides[name in in_dev].append(unit)
-    return sides
 
 
 def check_variants_per_item(

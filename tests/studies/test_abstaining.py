@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from eval.estimates.estimate import Drawing, Drawn, estimate
-from eval.shift.agreement import MEASURES, UNCLEAR, Claims, risks
+from eval.estimates.estimate import Drawing, estimate
+from studies.abstaining import MEASURES, UNCLEAR, Claims, risks
 
 DRAWING = Drawing(n_draws=200, seed=1)
 
@@ -30,8 +30,8 @@ def made_claims(verdicts, labels=0.0, odds=np.nan, clusters=None):
 
 def values(claims):
     """[share agreed, right on these, right by majority, right on all], in percent."""
-    part = Drawn(observed=claims.observed(claims.support == 1), drawing=DRAWING)
-    return [estimate(measure, [part]).value for measure in MEASURES]
+    part = claims.observed(claims.support == 1)
+    return [estimate(measure, [part], DRAWING).value for measure in MEASURES]
 
 
 def test_a_fair_judge_agrees_on_all_claims_and_is_right_there_as_everywhere():
@@ -76,7 +76,7 @@ def test_clusters_widen_the_interval():
     verdicts = np.zeros((200, 1, 2))
     verdicts[:100, :, 1] = 1.0
     widths = [
-        estimate(MEASURES[0], [Drawn(observed=claims.observed(claims.support == 1), drawing=DRAWING)]).half
+        estimate(MEASURES[0], [claims.observed(claims.support == 1)], DRAWING).half
         for claims in (made_claims(verdicts), made_claims(verdicts, clusters=[str(i // 10) for i in range(200)]))
     ]
     assert widths[1] == pytest.approx(widths[0] * 10**0.5, rel=0.25)

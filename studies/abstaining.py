@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eval.estimates.estimate import Drawing, Drawn, Measure, Observed, estimate
+from eval.estimates.estimate import Drawing, Measure, Observed, estimate
 from eval.estimates.resampling import FloatArray
 
 if TYPE_CHECKING:
@@ -102,9 +102,8 @@ class Claims:
     def observed(self, is_kept: NDArray[np.bool_]) -> Observed:
         """The columns, by cluster."""
         earned, counted = self.columns(is_kept)
-        return Observed(dataset=self.dataset, units=self.items, earned=earned, counted=counted).by_cluster(
-            self.clusters
-        )
+        of_items = Observed(dataset=self.dataset, units=self.items, earned=earned, counted=counted)
+        return of_items.by_cluster(self.clusters)
 
 
 def risks(claims: Sequence[Claims], drawing: Drawing) -> pd.DataFrame:
@@ -119,15 +118,12 @@ def risks(claims: Sequence[Claims], drawing: Drawing) -> pd.DataFrame:
     points = list[dict[str, Any]]()
     for series, (limits, scores) in orders.items():
         for limit in limits:
-            parts = [
-                Drawn(observed=part.observed(score > limit), drawing=drawing)
-                for part, score in zip(claims, scores, strict=True)
-            ]
-            right = estimate(RIGHT_AGREED, parts)
+            parts = [part.observed(score > limit) for part, score in zip(claims, scores, strict=True)]
+            right = estimate(RIGHT_AGREED, parts, drawing)
             if right.value is None:
                 continue
             errors = [None if value is None else 100 - value for value in (right.value, right.high, right.low)]
-            kept = float(AGREED.over([AGREED.statistic(part.observed.means) for part in parts]))
+            kept = float(AGREED.over([AGREED.statistic(part.means) for part in parts]))
             points.append({"series": series, "x": kept, **dict(zip(("value", "low", "high"), errors, strict=True))})
     return pd.DataFrame(points)
 
