@@ -17,9 +17,9 @@ from eval.report.tables import TableSpec
 from eval.results import Results
 from eval.runs import FinishedRun, SampledRun, Verdicts
 from eval.scorecard.arms import first_model
-from eval.shift.agreement import risk_plots
 from eval.shift.answer import Answer, in_one_family, with_floors
 from evenhand.errors import DataError
+from studies.abstaining import risk_plots
 from studies.dialdefer import item_tables as items
 from studies.dialdefer import scores, tables
 from studies.dialdefer.answers import LITTLE_DDS, answer_of

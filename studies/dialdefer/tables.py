@@ -12,7 +12,7 @@ import pandas as pd
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
 from eval.runs import SELF_READ
-from eval.shift.agreement import NAMES
+from studies.abstaining import NAMES
 from studies.dialdefer import scores
 from studies.dialdefer.measures import ROUNDING_PP
 from studies.dialdefer.panels import MAIN_ROLES
