@@ -162,18 +162,13 @@ def all_results(options: Options, *, is_apart: bool = False) -> Iterator[tuple[R
         return
     for study, paths in runs_by_study(options.sources).items():
         for together in [[path] for path in paths] if is_apart else [paths]:
-            for results in results_of_paths(study, together, options):
+            for results in results_as_read(study, load_runs(evaluation_of(study), together), options):
                 yield results, together[-1]
 
 
 def results_of_runs(study: str, paths: Sequence[Path], options: Options) -> Results:
     """The results of some runs as written, the base first; see results_as_read."""
-    return next(results_of_paths(study, paths, options))
-
-
-def results_of_paths(study: str, paths: Sequence[Path], options: Options) -> Iterator[Results]:
-    """See results_as_read."""
-    return results_as_read(study, load_runs(evaluation_of(study), paths), options)
+    return next(results_as_read(study, load_runs(evaluation_of(study), paths), options))
 
 
 def results_as_read(study: str, runs: Sequence[FinishedRun], options: Options) -> Iterator[Results]:
