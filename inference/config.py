@@ -271,8 +271,7 @@ def sampling_schema(study: str) -> type[InferenceConfig]:
 
 def load_sampling_config(words: Sequence[str]) -> InferenceConfig:
     """The run that words[0] (a YAML file) and its overrides describe. Raises ConfigError naming file, key and fix."""
-    tree = config_tree(words)
-    return parse_sampling_config(tree, words[0])
+    return parse_sampling_config(config_tree(words), words[0])
 
 
 def parse_sampling_config(tree: dict[str, Any], where: str) -> InferenceConfig:
