@@ -46,15 +46,12 @@ class SamplingConfig(Closed):
     seed: int = 0  # of the engine
     structured: Literal["none", "json"] = "none"  # json: held to the prompt's JSON schema
 
-    @field_validator("temperature")
-    @classmethod
-    def can_be_sampled(cls, temperature: float) -> float:
-        if 0 < temperature < COLDEST:
-            raise ValueError(f"vLLM samples no colder than {COLDEST}; set it to 0, which is greedy, or higher")
-        return temperature
-
     @model_validator(mode="after")
-    def greedy_needs_one(self) -> "SamplingConfig":
+    def can_be_drawn(self) -> Self:
+        if 0 < self.temperature < COLDEST:
+            raise ValueError(
+                f"temperature: vLLM samples no colder than {COLDEST}; set it higher, or to 0, which is greedy"
+            )
         if self.n > 1 and self.temperature == 0:
             raise ValueError(
                 f"n is {self.n} but temperature is 0: greedy samples are all alike; set a temperature or n=1"

@@ -36,8 +36,6 @@ from inference.server_messages import (
 FAILURES_IN_A_ROW = 8
 SHORTEST_KEY = 8  # characters; a shorter one is made up for a server that wants none, and may be any word
 
-Request = asyncio.Task[list[Completion]]
-
 
 class NotReached(ModelError):
     """No server is ready at the address."""
@@ -82,7 +80,7 @@ class OpenAIEngine:
         then ModelError is raised. Prompts over the context window are named by PromptsTooLong at the end.
         """
         warn_of_marks(prompts, LOOKS_SPECIAL, self.place)
-        waiting, running, too_long = deque(prompts), set[Request](), dict[Prompt, str]()
+        waiting, running, too_long = deque(prompts), set[asyncio.Task[list[Completion]]](), dict[Prompt, str]()
         fatal: ModelError | None = None
         try:
             while True:

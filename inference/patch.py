@@ -1,11 +1,14 @@
 """A patch of the prompt: what an arm changes in how a judge is asked, at no cost of training.
 
 An arm is (checkpoint, patch, decision rule). A patch is laid over the prompts of any study, between its units and the
-engine, so that a run's plan and hashes are those of the patched prompts; behind it lie the turns by which the judge
-reads itself (inference.self_reading).
+engine, so that a run's plan and hashes are those of the patched prompts.
+
+The judge reads itself in the same way: behind each written reply a further turn asks for the symbol of its answer
+alone. What it would say there is read as exact probabilities of the options; a server is held to a schema of them. The
+turns stand in the plan beside the replies that they are about.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -13,9 +16,8 @@ from pydantic import Field, model_validator
 
 from evenhand.chat_templates import THINKING_NAMES
 from evenhand.config import Closed, is_none
-from evenhand.records import Completion, Message, Prompt
+from evenhand.records import Completion, Message, Prompt, SamplingOverride, answer_schema
 from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Unit, Units
-from inference.self_reading import turns_about
 
 Chat = tuple[Message, ...]
 NAMES = {"system": "system prompt", "reminder": "reminder", "statement_first": "statement first"}
@@ -73,6 +75,19 @@ class PatchConfig(Closed):
             *rest, last = chat[len(head) :]
             return (*earlier[head], *rest, self.reminded(last))
         return self.opening(chat)
+
+
+def turns_about(prompt: Prompt, replies: Sequence[Completion], question: str | None) -> Iterator[Prompt]:
+    """What is asked behind each reply to a prompt that says anything. question: see StudySection.symbol_question."""
+    for reply in replies if question else ():
+        if text := reply.text.strip():
+            messages = (Message(role="assistant", content=text), Message(role="user", content=str(question)))
+            yield replace(
+                prompt,
+                messages=(*prompt.messages, *messages),
+                drawing=SamplingOverride(temperature=0.0, n=1, json_schema=answer_schema(prompt.answer_space)),
+                reads=(prompt.prompt_hash, reply.sample_index),
+            )
 
 
 @dataclass(frozen=True, slots=True)

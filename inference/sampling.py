@@ -37,7 +37,7 @@ from evenhand.thoughts import thought_apart
 from inference.config import FREE_OF_EFFECT, InferenceConfig
 from inference.engine import Engine, PromptsTooLong, device_name, open_engine
 from inference.recorded_engine import opened
-from inference.schedule import Plan, Run, Schedule, first_due
+from inference.schedule import Plan, Schedule, first_due
 from inference.watchdog import Watchdog
 
 EngineFor = Callable[[InferenceConfig, Sequence[Prompt]], Any]  # gives the engine for a config and its first prompts
@@ -81,68 +81,69 @@ def sample_all(configs: Sequence[InferenceConfig], shard: tuple[int, int] | None
 
 def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for: EngineFor) -> Path:
     """One of these runs."""
-    units, content_hash = planned_units = config.units()
+    units = config.units()
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
-    inputs = config.study.inputs()
-    run = Run(path, config, units, planned_units.plan_grows)
+    plan_grows, n_left_out = units.plan_grows, config.study.n_left_out
+    noted = {"inputs": config.study.inputs(), "plan_grows": plan_grows, "n_left_out": n_left_out}
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
     if not path.exists():  # a new run has a folder once its engine runs: what was refused leaves none
         check_writable(path)
         device()  # refuses sooner than an engine
         with Watchdog(config.run.stall_timeout_s, log):
-            engine_for(config, first_due(run, shard))
-    noted, n_left_out = {"inputs": inputs, "plan_grows": run.plan_grows}, config.study.n_left_out
-    open_run(path, config, content_hash, facts, device, **noted, n_left_out=n_left_out)
-    answers = Answers(keeps_replies=run.plan_grows).read(path)
-    plan = Plan(run, answers, shard)
+            engine_for(config, first_due(units, config.sampling, shard))
+    open_run(path, config, units.content_hash, facts, device, **noted)
+    answers = Answers(keeps_replies=plan_grows).read(path)
+    plan = Plan(path, config, units, answers, shard)
     write_plan(path, plan.prompts())
-    if is_done(path) and not plan.owed:
-        say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
-        return path
-    if is_done(path):  # a shard was lost or deleted since, and with it what later prompts may rest on
+    if is_done(path):
+        if not plan.owed:
+            say(f"{path}: complete already ({plan.n_planned} prompts)", sys.stderr)
+            return path
+        # A shard was lost or deleted since, and with it what later prompts may rest on.
         (path / DONE_FILE).unlink()
-        if run.plan_grows:
-            rewrite_plan(path, Plan(run, answers).prompts())
+        if plan_grows:
+            rewrite_plan(path, Plan(path, config, units, answers).prompts())
     counts = f"{plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here"
-    counts += ", and more that depend on the replies" if run.plan_grows else ""
-    left_out = f"; {n_left_out} items cannot be asked and are left out (`evenhand show` says why)"
-    say(f"{path}: {counts}{left_out if n_left_out else ''}", sys.stderr)
-    schedule = Schedule(LazyUnits(plan.own_units, run.units.__getitem__), answers, config.sampling)
+    counts += ", and more that depend on the replies" if plan_grows else ""
+    if n_left_out:
+        counts += f"; {n_left_out} items cannot be asked and are left out (`evenhand show` says why)"
+    say(f"{path}: {counts}", sys.stderr)
+    schedule = Schedule(LazyUnits(plan.own_units, units.units.__getitem__), answers, config.sampling)
     if plan.own:
-        ask_all(run, plan, schedule, log, engine_for)
+        ask_all(plan, schedule, log, engine_for)
     log.check_shards_exist()
     answers.read(path)
     for doubt in answer_doubts(every_completion(path), config.verdict):
         say(f"{path}: warning: {doubt}", sys.stderr)
-    settle(run, plan, schedule)
+    settle(plan, schedule)
     return path
 
 
-def ask_all(run: Run, plan: Plan, schedule: Schedule, log: CompletionLog, engine_for: EngineFor) -> None:
+def ask_all(plan: Plan, schedule: Schedule, log: CompletionLog, engine_for: EngineFor) -> None:
     """Ask what this process owes."""
-    prompts, total = schedule.due(), None if run.plan_grows else sum(plan.own.values())
+    prompts, total = schedule.due(), None if plan.units.plan_grows else sum(plan.own.values())
     interval_s = 0.5 if sys.stderr.isatty() else 30.0  # seconds; a job's log file is no screen
-    with Watchdog(run.config.run.stall_timeout_s, log) as watched:
-        engine = engine_for(run.config, prompts)
-        with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=run.config.name, mininterval=interval_s) as bar:
+    with Watchdog(plan.config.run.stall_timeout_s, log) as watched:
+        engine = engine_for(plan.config, prompts)
+        with tqdm(total=total, unit="answer", dynamic_ncols=True, desc=plan.config.name, mininterval=interval_s) as bar:
             while prompts:
                 try:
-                    for completion in completions(engine, prompts, schedule, run):
+                    for completion in completions(engine, prompts, schedule, plan):
                         watched.add(completion)
                         bar.update()
                 finally:
                     # Also when the engine died or the user pressed Ctrl-C: what was computed is kept.
                     watched.write()
-                if not run.plan_grows:
+                if not plan.units.plan_grows:
                     break
                 # Where two processes asked one prompt, the other's reply may count: a unit here then goes another way.
-                plan.answers.read(run.path)
-                schedule.begin(read_excluded(run.path))
+                plan.answers.read(plan.path)
+                schedule.begin(read_excluded(plan.path))
                 prompts = schedule.due()
 
 
-def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, run: Run) -> Iterator[Completion]:
+def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, plan: Plan) -> Iterator[Completion]:
     """What an engine answers. Units that do not fit the context window are left out whole, and named.
 
     Raises PromptsTooLong where a study's units are all to be asked.
@@ -156,35 +157,35 @@ def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, r
             break
         except PromptsTooLong as error:
             too_long |= error.reasons
-            if run.config.study.skips_long_units:
-                exclude(run.path, error.reasons)
+            if plan.config.study.skips_long_units:
+                exclude(plan.path, error.reasons)
             schedule.begin(prompt.item_id for prompt in error.reasons)
             prompts = schedule.due()
-    if too_long and not run.config.study.skips_long_units:
+    if too_long and not plan.config.study.skips_long_units:
         raise PromptsTooLong(too_long)
     if names := [*dict.fromkeys(prompt.item_id for prompt in too_long)]:
         say(
-            f"{run.path}: {len(names)} of {len(run.units)} items are left out, since a prompt of theirs does not "
-            f"fit the context window: {', '.join(names[:5])}{' ...' if len(names) > 5 else ''} (all of them in "
+            f"{plan.path}: {len(names)} of {len(plan.units.units)} items are left out, since a prompt of theirs does "
+            f"not fit the context window: {', '.join(names[:5])}{' ...' if len(names) > 5 else ''} (all of them in "
             f"{EXCLUDED_FOLDER}/)",
             sys.stderr,
         )
 
 
-def settle(run: Run, plan: Plan, schedule: Schedule) -> None:
+def settle(plan: Plan, schedule: Schedule) -> None:
     """Mark the run complete when nothing is owed; raise ModelError when a prompt asked here got no reply."""
-    path, answers = run.path, plan.answers
+    path, units, answers = plan.path, plan.units, plan.answers
     planned: list[Prompt] = []
-    if run.plan_grows or read_excluded(path) != plan.excluded:
-        plan = Plan(run, answers)
-        planned = [prompt for prompt in plan.prompts() if run.plan_grows]
-    if len(plan.excluded) >= len(run.units):
+    if units.plan_grows or read_excluded(path) != plan.excluded:
+        plan = Plan(path, plan.config, units, answers)
+        planned = [prompt for prompt in plan.prompts() if units.plan_grows]
+    if len(plan.excluded) >= len(units.units):
         raise ModelError(
             f"{path}: no item fits the context window. Raise engine.max_model_len, or take a model with a longer one"
         )
     owed = {hash_ for hash_, n in plan.owed.items() if answers.n_of(hash_) < n}
     if not owed:
-        if run.plan_grows:
+        if units.plan_grows:
             rewrite_plan(path, planned)
         left_out = {"n_excluded_items": len(plan.excluded)} if plan.excluded else {}
         finish(path, {"n_planned": plan.n_planned, "n_distinct": len(plan.hashes), **left_out})

@@ -25,16 +25,6 @@ class Progress:
     lacking: dict[str, Prompt] = field(default_factory=dict)  # of them by hash, those without all of their replies
 
 
-@dataclass(frozen=True)
-class Run:
-    """What is asked, and where it is written."""
-
-    path: Path
-    config: InferenceConfig
-    units: Sequence[Unit]
-    plan_grows: bool
-
-
 def advance(progress: Progress, answers: Answers, sampling: SamplingConfig) -> None:
     """Have a unit say what it asks next, until that lacks replies or it is over."""
     unit = progress.unit
@@ -66,10 +56,12 @@ def replayed(units: Iterable[Unit], answers: Answers, sampling: SamplingConfig) 
 class Plan:
     """What a run asks and lacks, counted in one pass over its units that holds none of them."""
 
-    def __init__(self, run: Run, answers: Answers, shard: tuple[int, int] | None = None) -> None:
-        """shard: the part of the run that this process asks."""
-        self.run, self.answers, self.shard = run, answers, shard
-        self.excluded = read_excluded(run.path)
+    def __init__(
+        self, path: Path, config: InferenceConfig, units: Units, answers: Answers, shard: tuple[int, int] | None = None
+    ) -> None:
+        """path: the run's folder. answers: what lies there. shard: the part of the run that this process asks."""
+        self.path, self.config, self.units, self.answers, self.shard = path, config, units, answers, shard
+        self.excluded = read_excluded(path)
         self.n_planned = 0
         self.hashes = set[str]()  # of what is planned
         self.owed: dict[str, int] = {}  # hash of what lacks replies → how many answers it takes
@@ -78,8 +70,8 @@ class Plan:
 
     def prompts(self) -> Iterator[Prompt]:
         """Every prompt known so far, unit by unit, in the order in which each asks; counted on the way, once."""
-        sampling = self.run.config.sampling
-        for place, progress in enumerate(replayed(self.run.units, self.answers, sampling)):
+        sampling, plan_grows = self.config.sampling, self.units.plan_grows
+        for place, progress in enumerate(replayed(self.units.units, self.answers, sampling)):
             unit_id = progress.unit.unit_id
             for prompt in progress.planned:
                 self.n_planned += 1
@@ -91,7 +83,7 @@ class Plan:
             self.owed |= owed
             if in_shard(unit_id, self.shard):
                 self.own |= owed
-                if owed or self.run.plan_grows:
+                if owed or plan_grows:
                     self.own_units.append(place)
 
 
@@ -161,10 +153,10 @@ class Schedule:
                 self.waiting.setdefault(hash_, []).append(progress)
 
 
-def first_due(run: Run, shard: tuple[int, int] | None) -> Sequence[Prompt]:
+def first_due(units: Units, sampling: SamplingConfig, shard: tuple[int, int] | None) -> Sequence[Prompt]:
     """What a process asks first where nothing is answered yet."""
-    units = (unit for unit in run.units if in_shard(unit.unit_id, shard))
-    return Schedule(units, Answers(keeps_replies=run.plan_grows), run.config.sampling).due()
+    own = (unit for unit in units.units if in_shard(unit.unit_id, shard))
+    return Schedule(own, Answers(keeps_replies=units.plan_grows), sampling).due()
 
 
 def in_prefix_order(prompts: Sequence[Prompt]) -> list[Prompt]:

@@ -125,7 +125,7 @@ def read_reply(body: str, config: InferenceConfig, facts: ServerFacts, prompt: P
         Completion(
             prompt_hash=prompt.prompt_hash,
             sample_index=index,
-            text=read_text(choice, generated),
+            **read_text(choice, generated),
             finish_reason=excerpt(str(choice.get("finish_reason") or "unknown")),
             answer_logprobs=read_answers(choice, facts.answers) if config.verdict == "margin" else None,
             prompt_tokens=counts.get("prompt_tokens"),
@@ -133,7 +133,6 @@ def read_reply(body: str, config: InferenceConfig, facts: ServerFacts, prompt: P
             completion_tokens=generated if n == 1 else None,
             rendered=writable(rendered) if isinstance(rendered, str) and index == 0 else None,
             answered_by=answered_by if index == 0 else None,
-            thought=read_thought(choice),
         )
         for index, choice in enumerate(choices)
     ]
@@ -150,25 +149,20 @@ def parse_object(body: str) -> dict[str, Any]:
     return parsed
 
 
-def read_text(choice: Mapping[str, Any], generated: int | None) -> str:
-    """The text of a chat choice or a text choice; a refusal's words where the server keeps them apart.
+def read_text(choice: Mapping[str, Any], generated: int | None) -> dict[str, Any]:
+    """A completion's `text` and `thought`, of a chat choice or a text choice.
 
-    Empty text is an answer only when the server counts generated tokens: the model said nothing, or only thought.
-    Raises NoReply otherwise.
+    text: a refusal's words where the server keeps them apart. Empty text is an answer only when the server counts
+    generated tokens: the model said nothing, or only thought. Raises NoReply otherwise. thought: what a server keeps
+    apart, by either of the names in use.
     """
     message = choice.get("message")
-    contents = [message.get("content"), message.get("refusal")] if isinstance(message, dict) else [choice.get("text")]
-    texts = [text for text in contents if isinstance(text, str) and text]
-    if not texts and not generated:
+    fields = message if isinstance(message, dict) else {"content": choice.get("text")}
+    said = {key: writable(text) for key, text in fields.items() if isinstance(text, str) and text}
+    text = said.get("content") or said.get("refusal")
+    if not text and not generated:
         raise NoReply("reply without text")
-    return writable(texts[0]) if texts else ""
-
-
-def read_thought(choice: Mapping[str, Any]) -> str | None:
-    """What a server keeps apart of a choice: the thought before its text, by either of the names in use."""
-    message = choice.get("message")
-    fields = [message.get(key) for key in ("reasoning_content", "reasoning")] if isinstance(message, dict) else []
-    return next((writable(text) for text in fields if isinstance(text, str) and text), None)
+    return {"text": text or "", "thought": said.get("reasoning_content") or said.get("reasoning")}
 
 
 def read_answers(choice: Mapping[str, Any], answers: AnswerTokens | None) -> dict[str, float]:

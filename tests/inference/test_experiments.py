@@ -8,8 +8,7 @@ import pytest
 from inference.config import load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.panels import variant_of
-from studies.dialdefer.section import prompt_variants
-from studies.dialdefer.templates import SETS, TEMPLATES
+from studies.dialdefer.render import SETS, TEMPLATES
 from tests.made.experiment_runs import N_ITEMS, run_with, says_one, use_few_items, with_variants
 from tests.made.places import CONFIGS, cases
 from tests.made.scripted_engine import AnsweringEngine
@@ -55,17 +54,6 @@ def test_an_experiment_gives_every_variant_its_verdicts_on_its_datasets(path, tm
         assert panel.has_c2
     assert {name: tuple(datasets) for name, datasets in found.items()} == EXPECTED[path.stem]
     assert judge.asked_once() == len({p.prompt_hash for p in run.plan})
-
-
-def test_every_experiment_of_the_paper_is_part_of_all_and_of_the_embedded_one():
-    def asked(name):
-        config = load_sampling_config([str(FOLDER / f"{name}.yaml")])
-        variants = [tuple(variant.settings.values()) for variant in prompt_variants(config.dialdefer.prompts)]
-        assert len(variants) == len(set(variants))
-        return set(variants)
-
-    parts = [asked(name) for name in EXPECTED if name not in ("all", "embedded") and "wordings" not in name]
-    assert asked("all") == asked("embedded") == set().union(*parts)
 
 
 def test_no_earlier_prompt_shares_a_longer_beginning_than_the_one_just_before():

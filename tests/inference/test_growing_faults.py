@@ -12,9 +12,10 @@ from evenhand.records import Completion
 from evenhand.run_directory import is_done
 from evenhand.study import Units
 from inference.sampling import sample
-from inference.schedule import Plan, Run, in_shard
+from inference.schedule import Plan, in_shard
+from tests.made.completions import asked_by
 from tests.made.fuzz import N_FAULTS
-from tests.made.growing_run import N_STEPS, N_UNITS, TRIALS, Chain, Found, GrowingRun, asked_by, growing_engine
+from tests.made.growing_run import N_STEPS, N_UNITS, TRIALS, Chain, Found, GrowingRun, growing_engine
 from tests.made.read_back import completions_of
 from tests.made.scripted_engine import AnsweringEngine, config, scripted
 from tests.toy_study.section import Fruit
@@ -119,6 +120,6 @@ def test_a_process_whose_shared_reply_came_second_asks_what_its_unit_owes_by_the
 
 
 def test_two_units_of_one_name_are_refused(tmp_path):
-    run = Run(tmp_path, config(tmp_path), [Fruit("fig"), Fruit("fig")], plan_grows=True)
+    plan = Plan(tmp_path, config(tmp_path), Units([Fruit("fig"), Fruit("fig")], "made"), Answers())
     with pytest.raises(DataError, match="the id 'fig' occurs twice"):
-        list(Plan(run, Answers()).prompts())
+        list(plan.prompts())

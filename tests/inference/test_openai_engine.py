@@ -13,9 +13,9 @@ from evenhand.files import shipped_yaml
 from evenhand.run_directory import is_done
 from inference.openai_engine import FAILURES_IN_A_ROW
 from inference.sampling import sample
-from tests.made.fake_server import FakeServer, Reply, answer, as_json, refusal
+from tests.made.fake_server import FakeServer, Reply, answer, as_json, echo, refusal
 from tests.made.read_back import completions_of
-from tests.made.toy_runs import ask, ask_until_error, config, echo, prompts
+from tests.made.toy_runs import ask, ask_until_error, config, prompts
 
 CASES = shipped_yaml(Path(__file__).with_name("servers.yaml"))
 
@@ -120,10 +120,16 @@ def dripping(part=b" "):
         yield part
 
 
+def answered(reply, *server, **keys):
+    """The one completion that a reply to one prompt gives, and the request."""
+    with FakeServer(lambda body, n: reply, *server) as place:
+        (found,) = ask(place, prompts(1), **keys)
+    return found, place.asked[0]
+
+
 def test_a_body_that_drips_for_ever_ends_at_the_deadline_of_the_request():
-    reply = Reply(body='{"choices": ', more=dripping())
-    with FakeServer(lambda body, n: reply) as server:
-        (found,) = ask(server, prompts(1), {"timeout_s": 0.2, "total_timeout_s": 0.1, "max_retries": 0})
+    patience = {"timeout_s": 0.2, "total_timeout_s": 0.1, "max_retries": 0}
+    found, _ = answered(Reply(body='{"choices": ', more=dripping()), engine=patience)
     assert found.finish_reason.startswith("error: no reply within 0.3 s")
 
 
@@ -187,19 +193,19 @@ def test_json_schema_holds_the_server_to_the_two_keys():
     assert list(schema["properties"]) == ["chosen_answer", "reasoning"]
 
 
-def margins(top, token="1"):
-    """A chat reply with log-probabilities at one generated token."""
-    listed = [{"token": t, "logprob": value} for t, value in top.items()]
-    entry = {"token": token, "logprob": top.get(token, -0.1), "top_logprobs": listed}
-    return answer(token, logprobs={"content": [entry]})
+def margins(*positions):
+    """A chat reply with log-probabilities at each of its tokens, (token, what is listed there)."""
+    content = [
+        {"token": token, "logprob": top[token], "top_logprobs": [{"token": t, "logprob": v} for t, v in top.items()]}
+        for token, top in positions
+    ]
+    return answer("1", logprobs={"content": content})
 
 
 @pytest.mark.parametrize(("top", "read"), CASES["margins"])
 def test_a_margin_holds_only_what_the_server_listed(top, read):
-    with FakeServer(lambda body, n: margins(top, next(iter(top)))) as server:
-        (found,) = ask(server, prompts(1), verdict="margin")
+    found, body = answered(margins((next(iter(top)), top)), verdict="margin")
     assert found.answer_logprobs == read
-    (body,) = server.asked
     assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
 
 
@@ -217,9 +223,7 @@ VLLM = as_json({"data": [{"id": "judge", "owned_by": "vllm"}]})
 def test_vllm_is_told_what_its_defaults_would_change_and_shows_the_rendered_prompt():
     reply = {"choices": [{"message": {"content": "1"}, "finish_reason": "stop"}], "prompt_text": "<user>question 0"}
     model = {"name": "judge", "chat_template_args": {"enable_thinking": False}}
-    with FakeServer(lambda body, n: as_json(reply), models=VLLM) as server:
-        (found,) = ask(server, prompts(1), model=model, patch={"thinking": True})
-    (body,) = server.asked
+    found, body = answered(as_json(reply), VLLM, model=model, patch={"thinking": True})
     assert found.rendered == "<user>question 0"
     assert (body["top_k"], body["min_p"], body["repetition_penalty"]) == (0, 0.0, 1.0)
     assert body["chat_template_kwargs"] == {"date_string": FIXED_DATE, "enable_thinking": True, "thinking": True}
@@ -227,30 +231,15 @@ def test_vllm_is_told_what_its_defaults_would_change_and_shows_the_rendered_prom
 
 def test_vllm_margins_are_read_by_token_id():
     top = {"token_id:33": -0.5, "token_id:34": -30.0}
-    with FakeServer(lambda body, n: margins(top, "token_id:33"), VLLM, {"1": [33], "2": [34]}) as server:
-        (found,) = ask(server, prompts(1), verdict="margin")
-    (body,) = server.asked
+    found, body = answered(margins(("token_id:33", top)), VLLM, {"1": [33], "2": [34]}, verdict="margin")
     assert found.answer_logprobs == {"1": -0.5, "2": -30.0}
     assert (body["logprob_token_ids"], body["allowed_token_ids"], body["max_tokens"]) == ([33, 34], [33, 34], 1)
 
 
 def test_vllm_margins_in_a_thought_are_refused():
-    reply = as_json({**json.loads(margins({"token_id:33": -0.5}, "token_id:33").body), "prompt_text": "0?<think>\n"})
-    with (
-        FakeServer(lambda body, n: reply, VLLM, {"1": [33], "2": [34]}) as server,
-        pytest.raises(ModelError, match="judge: by its chat template a thought comes"),
-    ):
-        ask(server, prompts(1), verdict="margin")
-
-
-def with_lead(first):
-    """A vLLM reply of two tokens, the answers listed at both, as for a Mistral tokenizer."""
-    noise, reading = {"token_id:33": -20.0, "token_id:34": -9.0}, {"token_id:33": -1.0, "token_id:34": -2.0}
-    content = [
-        {"token": token, "logprob": -1.0, "top_logprobs": [{"token": t, "logprob": v} for t, v in top.items()]}
-        for token, top in [(first, noise), ("token_id:33", reading)]
-    ]
-    return answer("1", logprobs={"content": content})
+    reply = as_json({**json.loads(margins(("token_id:33", {"token_id:33": -0.5})).body), "prompt_text": "0?<think>\n"})
+    with pytest.raises(ModelError, match="judge: by its chat template a thought comes"):
+        answered(reply, VLLM, {"1": [33], "2": [34]}, verdict="margin")
 
 
 SPACED = {"1": [33], "2": [34], "x": [5, 6], "x 1": [5, 6, 9, 33], "x 2": [5, 6, 9, 34]}  # by the chat template
@@ -258,9 +247,10 @@ SPACED = {"1": [33], "2": [34], "x": [5, 6], "x 1": [5, 6, 9, 33], "x 2": [5, 6,
 
 @pytest.mark.parametrize("tokens", [{"1": [9, 33], "2": [9, 34]}, SPACED])
 def test_vllm_margins_are_read_behind_the_lead_that_all_answers_share(tokens):
-    with FakeServer(lambda body, n: with_lead("token_id:9"), VLLM, tokens) as server:
-        (found,) = ask(server, prompts(1), verdict="margin")
-    (body,) = server.asked
+    noise = {"token_id:33": -20.0, "token_id:34": -9.0, "token_id:9": -1.0}
+    reading = {"token_id:33": -1.0, "token_id:34": -2.0}
+    reply = margins(("token_id:9", noise), ("token_id:33", reading))
+    found, body = answered(reply, VLLM, tokens, verdict="margin")
     assert found.answer_logprobs == {"1": -1.0, "2": -2.0}
     assert (body["max_tokens"], body["logit_bias"]) == (2, {"9": 100.0})
     assert "allowed_token_ids" not in body

@@ -61,20 +61,11 @@ def test_a_rest_is_exact_where_little_or_nearly_everything_goes_on():
     assert log_rest([0.0]) == log_rest([math.log(0.5) + 1e-8, math.log(0.5)]) == math.log(2.0**-24)
 
 
-def spelled(tokens, tokenizer):
-    return "".join(tokenizer.convert_ids_to_tokens(list(tokens)))
-
-
-def test_a_reply_begins_without_a_space_behind_a_chat_template_and_with_one_in_bare_text():
-    plain, marked = byte_tokenizer(), byte_tokenizer(word_start=True)
-    behind_chat = [option_tokens(t, ["Ann"], "<user>Answer:</s><assistant>")["Ann"] for t in (plain, marked)]
-    assert [spelled(ids, t) for ids, t in zip(behind_chat, (plain, marked), strict=True)] == ["Ann", "_Ann"]
-    # The word-start mark stands at the head of a text, and what goes on in a line is not at its head.
-    for tokenizer in (plain, marked):
-        ids = option_tokens(tokenizer, ["Ann"], "Options: Ann\n\nAnswer:", False)["Ann"]
-        assert spelled(ids, tokenizer) == "\u0120Ann"
-        ids = option_tokens(tokenizer, ["Ann"], "Answer: ", False)["Ann"]
-        assert spelled(ids, tokenizer) == "Ann"
+def test_in_bare_text_a_reply_goes_on_in_a_line_at_whose_head_alone_a_word_start_mark_stands():
+    for tokenizer in (byte_tokenizer(), byte_tokenizer(word_start=True)):
+        for text, begins in (("Options: Ann\n\nAnswer:", "\u0120Ann"), ("Answer: ", "Ann")):
+            tokens = option_tokens(tokenizer, ["Ann"], text, False)["Ann"]
+            assert "".join(tokenizer.convert_ids_to_tokens(list(tokens))) == begins
 
 
 @given(options_of_tokens)

@@ -4,7 +4,6 @@ import gc
 import signal
 from contextlib import nullcontext
 from dataclasses import replace
-from unittest.mock import Mock
 
 import pytest
 
@@ -72,16 +71,11 @@ def test_an_error_is_no_answer_it_is_reported_and_asked_again_and_holds_nobody_u
     assert is_done(path)
 
 
-def test_a_run_that_its_engine_refuses_leaves_no_folder(tmp_path, monkeypatch):
-    scripted(monkeypatch)
-    with monkeypatch.context() as patch:
-        patch.setattr(sampling, "open_engine", Mock(side_effect=ModelError("no server is ready")))
-        with pytest.raises(ModelError, match="no server is ready"):
-            sample(config(tmp_path))
-    assert [*tmp_path.iterdir()] == []
-    assert is_done(sample(config(tmp_path)))
+def test_a_run_below_a_file_is_refused(tmp_path, engine):
+    (tmp_path / "file").touch()
     with pytest.raises(DataError, match="is not a folder that may be written to"):
-        sample(config(next(tmp_path.rglob("DONE.json"))))
+        sample(config(tmp_path / "file"))
+    assert engine.expected == [], "before an engine is opened"
 
 
 def n_alive(kind):

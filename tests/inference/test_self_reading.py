@@ -10,8 +10,7 @@ from evenhand.config import parse_config
 from evenhand.errors import ModelError
 from inference.encoding import Encoder
 from inference.engine import open_engine
-from inference.patch import overlaid_units
-from inference.self_reading import turns_about
+from inference.patch import overlaid_units, turns_about
 from studies.framing.section import FramingSection
 from tests.made.completions import completion
 from tests.made.fake_server import FakeServer, answer

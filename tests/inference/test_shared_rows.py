@@ -52,6 +52,12 @@ def differences(one, other):
         yield from (abs(before[answer] - after[answer]) for answer in before)
 
 
+def check_alike(alone, shared, tolerance):
+    assert max(differences(alone, shared)) < tolerance
+    others = max(differences(alone, dict(zip(alone, reversed(alone.values()), strict=True))))
+    assert others > tolerance, "else it tells nothing"
+
+
 @pytest.mark.parametrize(("family", "dtype", "row_tokens"), FAMILIES_AND_ROWS)
 def test_margins_are_those_of_each_prompt_alone(tmp_path, checkpoint, family, row_tokens, dtype, device):
     """Of Gemma-3 also where prompts are longer than its sliding window of 64 tokens."""
@@ -59,9 +65,7 @@ def test_margins_are_those_of_each_prompt_alone(tmp_path, checkpoint, family, ro
     prompts = [toy_prompt(text) for text in TEXTS]
     alone, _ = answered(toy_config(str(folder), engine=engine_of(0, dtype)), prompts)
     shared, _ = answered(toy_config(str(folder), engine=engine_of(row_tokens, dtype)), prompts)
-    assert max(differences(alone, shared)) < TOLERANCE[dtype]
-    others = max(differences(alone, dict(zip(alone, reversed(alone.values()), strict=True))))
-    assert others > TOLERANCE[dtype], "else it tells nothing"
+    check_alike(alone, shared, TOLERANCE[dtype])
 
 
 # The log-probabilities of several tokens add up, of a model with larger weights: 2e-5 and 0.24 were seen.
@@ -71,9 +75,7 @@ def test_so_are_the_probabilities_of_options(checkpoint, dtype, tolerance, devic
     config = {"model": str(checkpoint), "verdict": "options"}
     alone, _ = answered(narrator_config(engine=engine_of(0, dtype), **config), prompts)
     shared, widths = answered(narrator_config(engine=engine_of(2000, dtype), **config), prompts)
-    assert max(differences(alone, shared)) < tolerance
-    others = max(differences(alone, dict(zip(alone, reversed(alone.values()), strict=True))))
-    assert others > tolerance, "else it tells nothing"
+    check_alike(alone, shared, tolerance)
     assert len(widths) == 1
 
 

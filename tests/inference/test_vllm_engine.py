@@ -33,6 +33,8 @@ def called(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=llm))
     monkeypatch.setattr(os, "environ", dict(os.environ))  # `start` sets some
+    monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
+    monkeypatch.setattr(vllm_engine, "vllm_reads_tokens", lambda: True)
     return found
 
 
@@ -74,15 +76,12 @@ def test_an_engine_that_did_not_start_leaves_its_last_error_and_no_process_behin
 
 
 @pytest.mark.parametrize(("verdict", "told"), [("margin", {"cudagraph_mode": "NONE"}), ("reason", None)])
-def test_what_decodes_nothing_captures_no_graphs(verdict, told, called, monkeypatch):
-    monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
-    monkeypatch.setattr(vllm_engine, "vllm_reads_tokens", lambda: True)
+def test_what_decodes_nothing_captures_no_graphs(verdict, told, called):
     vllm_engine.VllmEngine(toy_config("embedded", verdict, engine={"kind": "vllm"}))
     assert called.get("compilation_config") == told
 
 
 def test_the_budget_of_a_thought_reaches_the_engine_and_each_request(called, monkeypatch):
-    monkeypatch.setattr(vllm_engine, "vllm_device_name", lambda n_gpus: "made")
     monkeypatch.setattr(vllm_engine.Encoder, "encode", lambda *_: iter(()))
     patch, asked = {"thinking": True, "thinking_tokens": 512}, SimpleNamespace(prompt=prompts(1)[0])
     monkeypatch.setitem(sys.modules, "vllm", Mock())
