@@ -70,7 +70,7 @@ class Results:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """The long frame of scores; see eval.estimates.frames."""
+        """The long frame of scores; see eval.estimates.changes."""
         return scores_frame(self.score_rows)
 
     @cached_property

@@ -1,7 +1,7 @@
 """Finished sampling runs of any study, as far as all of them are alike: what was asked and replied, study, names."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -232,20 +232,6 @@ def runs_by_study(paths: Sequence[Path]) -> dict[str, list[Path]]:
 def study_of_run(path: Path) -> str:
     """The study of a run, as its config says."""
     return study_in(read_yaml(path / CONFIG_FILE), str(path / CONFIG_FILE))
-
-
-def folder_read(run: FinishedRun, named: str, file: str, hash_of: Callable[[Path], str]) -> Path:
-    """A folder that a run was made of: where its config says, or beside the run under the same name.
-
-    file: what such a folder holds. Raises DataError when it is in neither place, or is not as it was then.
-    """
-    places = [Path(named), run.path.parent / Path(named).name]
-    folder = next((place for place in places if (place / file).is_file()), None)
-    if folder is None:
-        raise DataError(f"{run.path}: judges what is in {named}, which is not there; restore it")
-    if hash_of(folder) != dict(run.provenance.get("inputs") or {}).get(named):
-        raise DataError(f"{folder}: is not as it was when {run.path} judged it; judge it anew, or restore it")
-    return folder
 
 
 def judge_names(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from eval.runs import FinishedRun
 from evenhand.errors import DataError
 from evenhand.files import read_jsonl, sha256_of, write_json, write_jsonl, write_whole
 from evenhand.lease import LOCK_FILE, locked
@@ -144,3 +145,17 @@ def sources_at(paths: Iterable[Path]) -> list[SourceFile]:
 def described(sources: Iterable[SourceFile]) -> list[dict[str, Any]]:
     """Source files as a manifest lists them."""
     return [asdict(source) for source in sources]
+
+
+def folder_read(run: FinishedRun, named: str, file: str, hash_of: Callable[[Path], str]) -> Path:
+    """A folder that a run was made of: where its config says, or beside the run under the same name.
+
+    file: what such a folder holds. Raises DataError when it is in neither place, or is not as it was then.
+    """
+    places = [Path(named), run.path.parent / Path(named).name]
+    folder = next((place for place in places if (place / file).is_file()), None)
+    if folder is None:
+        raise DataError(f"{run.path}: judges what is in {named}, which is not there; restore it")
+    if hash_of(folder) != dict(run.provenance.get("inputs") or {}).get(named):
+        raise DataError(f"{folder}: is not as it was when {run.path} judged it; judge it anew, or restore it")
+    return folder

@@ -3,7 +3,6 @@
 The methods share all but their loss. The registry names each study's part, which is loaded when it is asked for.
 """
 
-import inspect
 import random
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,6 @@ from training.sections import (
     RunConfig,
 )
 
-TEMPLATES = Path(__file__).with_name("templates")  # of model cards
 Section = TypeVar("Section", bound=StudySection)
 TrainedUnit = TypeVar("TrainedUnit")
 
@@ -42,12 +40,6 @@ class StudyTraining(Generic[Section, TrainedUnit]):
 
     called: ClassVar[str]  # what its units are: "items"
     tag: ClassVar[str]  # the Hub's, for model cards
-
-    @property
-    def card(self) -> Path:
-        """The template of its model cards: training_card.md beside the study's module, else the one of all studies."""
-        beside = Path(inspect.getfile(type(self))).with_name("training_card.md")
-        return beside if beside.exists() else TEMPLATES / "model_card.md"
 
     def section_of(self, config: "TrainingConfig") -> Section:
         """The study's section of a run's config."""
@@ -94,8 +86,11 @@ class StudyTraining(Generic[Section, TrainedUnit]):
         """The examples, and the prompts left out. Raises DataError when nothing is left."""
 
     def card_facts(self, config: "TrainingConfig", datasets: Sequence[str]) -> Mapping[str, Any]:
-        """What its model card names; `hub` lists the datasets' ids on the Hub, `sources` holds licence and citation."""
-        return {"sources": {}}
+        """What its model card names; `hub` lists the datasets' ids on the Hub, `sources` holds licence and citation.
+
+        The card is training_card.md beside the study's module, else the one of all studies.
+        """
+        return {}
 
 
 class WritingStudy(StudyTraining[Section, TrainedUnit]):

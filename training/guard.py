@@ -27,8 +27,6 @@ from training.run_folder import DIVERGED_FILE
 MAX_OVERFLOWS = 20
 ADVICE: dict[str, str] = shipped_yaml(Path(__file__).with_name("advice.yaml"))
 EXPLODED = 1.25  # a loss this many times chance is worse than guessing: the steps are too long
-
-
 Divergence = tuple[str, str]  # why a run is stopped, as advice.yaml counts, and for a person: "for 200 steps ..."
 
 
@@ -55,7 +53,13 @@ class LossMonitor:
         self.was_good = False
 
     def take(self, record: Mapping[str, float]) -> Divergence | None:
-        """What is wrong after one more record of the log, which holds `step` and what was measured."""
+        """What is wrong after one more record of the log, which holds `step` and what was measured: a number that is
+        none, or a mean loss of the last patience_steps that is no better than chance, as is that of their last quarter.
+
+        Means, because single batches of a dozen examples are often lucky. The last quarter, because a run that has
+        just begun to learn is to go on. A loss over twice chance counts as that, so that a bad start is soon forgotten.
+        Verdicts right more often than guesses are learning too: the loss of a few sure mistakes can hide it.
+        """
         step = int(record["step"])
         for name in self.finite:
             if not math.isfinite(record.get(name, 0.0)):
@@ -64,15 +68,6 @@ class LossMonitor:
             return None
         # A guess is not held against what the rest of a name costs.
         self.losses.append((step, record["loss"] - record.get("rest_loss", 0.0), record.get("accuracy")))
-        return self.check(step)
-
-    def check(self, step: int) -> Divergence | None:
-        """Whether the mean loss of the last patience_steps is no better than chance, nor that of their last quarter.
-
-        Means, because single batches of a dozen examples are often lucky. The last quarter, because a run that has
-        just begun to learn is to go on. A loss over twice chance counts as that, so that a bad start is soon forgotten.
-        Verdicts right more often than guesses are learning too: the loss of a few sure mistakes can hide it.
-        """
         while self.losses[0][0] <= step - self.patience:
             self.losses.popleft()
         mean = fmean(min(loss, 2 * self.chance) for _, loss, _ in self.losses)

@@ -94,8 +94,8 @@ def merge(run: Path, onto: str, n_prompts: int = 64, min_agreement: float = 0.95
     if onto == NF4 and config.quantisation.kind != NF4:
         raise ConfigError(f"{run}: was trained on bf16 weights, there are no NF4 ones to merge onto; take --onto bf16")
     if onto == NOTHING:
-        base, units = trained_base(run, config), config.load_units()
-        check_agreement(run, checked(run, config, base, None, units, onto, n_prompts), min_agreement)
+        check = checked(run, config, trained_base(run, config), None, config.load_units(), onto, n_prompts)
+        check_agreement(run, check, min_agreement)
         return run / ADAPTER_DIR
     target = run / f"{MERGED_PREFIX}{onto}"
     partial = run / f"{target.name}.{uuid.uuid4().hex}.partial"
@@ -187,12 +187,12 @@ def sample_prompts(units: Sequence[Any], config: AnyRun, tokenizer: Any, n_promp
     return [replace(example, end=(), rests=()) for example in draw.sample(examples, min(n_prompts, len(examples)))]
 
 
-@torch.no_grad()
 def adapted(run: Path, base: Path, settings: QuantisationConfig) -> Any:
     """The base as it was trained on, with the run's adapter; over several GPUs where there are any."""
     return PeftModel.from_pretrained(load_base(base, settings, spread=True), run / ADAPTER_DIR)
 
 
+@torch.no_grad()
 def judged(model: Any, examples: Sequence[Example], config: AnyRun) -> Sequence[Answer]:
     """What a model says of each prompt, computed in the precision of training. Raises ModelError for NaN."""
     logs = [answers.verdicts for answers in ask(examples, config, model, 0, tqdm(disable=True))]

@@ -3,6 +3,7 @@
 Everything in it comes from the run's own files. No item of any benchmark is shown, and no folder of this machine.
 """
 
+import inspect
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,6 @@ from evenhand.embedded import EMBEDDED_NAME, WHEEL
 from evenhand.files import read_jsonl
 from evenhand.registry import STUDIES
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, read_json
-from training.config import TEMPLATES
 from training.run_folder import EXCLUDED_FILE, finished_config
 
 EMBEDDED_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
@@ -31,9 +31,10 @@ def card_text(run: Path, folder: Path) -> str:
     config, merged = finished_config(run), read_json(folder / DONE_FILE)
     provenance, trained = read_json(run / PROVENANCE_FILE), read_json(run / DONE_FILE)
     study, counts = config.training, merged["items"]
-    environment = Environment(loader=FileSystemLoader([TEMPLATES, study.card.parent]), undefined=StrictUndefined)
-    return environment.get_template(study.card.name).render(
-        {"hub": [], **study.card_facts(config, sorted(counts or ()))},
+    folders = [Path(inspect.getfile(type(study))).parent, Path(__file__).with_name("templates")]
+    environment = Environment(loader=FileSystemLoader(folders), undefined=StrictUndefined)
+    return environment.select_template(["training_card.md", "model_card.md"]).render(
+        {"hub": [], "sources": {}, **study.card_facts(config, sorted(counts or ()))},
         config=config,
         called=study.called,
         tag=study.tag,

@@ -2,26 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from eval.runs import SampledRun, patch_settings
 from evenhand.errors import DataError
+from evenhand.files import shipped_yaml
 from evenhand.run_directory import FREE_ENGINE_KEYS
 
 ABSENT = "not set"
-
-# Config keys that are meant to differ, or that change no number.
-FREE = ("name", "run", "model.name", "model.revision", "model.label", "model.adapter")
-# Differences in these are stated and not refused: they can move a verdict by rounding only, if at all.
-MILD = (
-    *FREE_ENGINE_KEYS,
-    *("engine.tensor_parallel_size", "engine.max_model_len", "engine.max_num_seqs", "engine.enforce_eager"),
-    *("engine.block_size", "engine.batch_size", "engine.row_tokens"),
-    "engine.json_mode",  # of runs of before: sampling.structured says it
-    "self_read",  # is asked behind the replies, which are those of a run without it
-)
-# The patch of the prompt (see inference.patch): what an arm is named for is stated and not refused.
-PATCH = tuple(f"patch.{key}" for key in ("name", "system", "reminder", "statement_first", "thinking"))
+KEYS = shipped_yaml(Path(__file__).with_suffix(".yaml"))  # free, mild, patch
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +40,7 @@ def differences(base: SampledRun, after: SampledRun, stated_keys: Sequence[str] 
     all_differences = [
         *prompt_differences(base, after, is_patched=is_patched),
         *(() if "thinking" in unlike else rendering_differences(base, after)),
-        *config_differences(base.config, after.config, (*stated_keys, *PATCH)),
+        *config_differences(base.config, after.config, (*stated_keys, *KEYS["patch"])),
         *provenance_differences(base.provenance, after.provenance),
     ]
     return sorted(all_differences, key=lambda difference: not difference.serious)
@@ -98,10 +88,11 @@ def config_differences(
     base: Mapping[str, Any], after: Mapping[str, Any], stated_keys: Sequence[str] = ()
 ) -> Iterator[Difference]:
     """Config keys with different values, but for those that are meant to differ."""
+    mild = (*FREE_ENGINE_KEYS, *KEYS["mild"], *stated_keys)
     for key, ours, theirs in unlike_leaves(base, after):
         is_root = key.endswith((".root", ".file"))  # where data lie: their items' own hash tells more than the path
-        if not is_root and not key.startswith(tuple(f"{free}." for free in FREE)) and key not in FREE:
-            yield Difference(key, shown(ours), shown(theirs), serious=key not in (*MILD, *stated_keys))
+        if not is_root and not f"{key}.".startswith(tuple(f"{free}." for free in KEYS["free"])):
+            yield Difference(key, shown(ours), shown(theirs), serious=key not in mild)
 
 
 def provenance_differences(base: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:
@@ -115,10 +106,8 @@ def judge_differences(base: SampledRun, after: SampledRun, judged: Sequence[str]
     """What the runs of a judge differ in, of which another judge or prompt is serious. judged: config keys that say
     what it judged, which is meant to differ.
     """
-    ours, theirs = judge_facts(base), judge_facts(after)
-    differing = [
-        Difference(name, ours[name], theirs[name], serious=True) for name in ours if ours[name] != theirs[name]
-    ]
+    unlike = unlike_leaves(judge_facts(base), judge_facts(after))
+    differing = [Difference(name, ours, theirs, serious=True) for name, ours, theirs in unlike]
     differing += config_differences(base.config, after.config, judged)
     differing += provenance_differences(base.provenance, after.provenance)
     for difference in differing:

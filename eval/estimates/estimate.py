@@ -130,10 +130,6 @@ class Measure:
         values = np.abs(values) if self.is_folded else np.asarray(values)
         return values if len(of_datasets) == 1 else np.asarray(values.mean(axis=0))
 
-    def slopes(self, values: FloatArray) -> FloatArray:
-        """By how much `over` rises with each dataset's value, at these values; both of shape (n_datasets,)."""
-        return np.where(self.is_folded & (values < 0), -1.0, 1.0) / len(values)
-
 
 def added_up(dataset: str, parts: Sequence[Iterable[Row]]) -> Observed:
     """Rows of each part, added up by unit. A row whose value is NaN, or that weighs nothing, is no row."""
@@ -333,7 +329,8 @@ def steps(observed: Observed) -> FloatArray:
 
 def moved_by(measure: Measure, parts: Sequence[Observed]) -> Influences:
     """By how much each unit moves a measure over some datasets, a part each."""
-    slopes = measure.slopes(np.array([float(measure.statistic(part.means)) for part in parts]))
+    values = np.array([float(measure.statistic(part.means)) for part in parts])
+    slopes = np.where(measure.is_folded & (values < 0), -1.0, 1.0) / len(parts)
     return {
         part.dataset: (part.units, slope * influences(part, measure)) for part, slope in zip(parts, slopes, strict=True)
     }

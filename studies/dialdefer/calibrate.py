@@ -16,13 +16,12 @@ from eval.estimates.resampling import FloatArray
 from eval.options import Options
 from eval.scorecard import rules
 from evenhand.errors import DataError
-from studies.dialdefer.datasets import item_set_hash
-from studies.dialdefer.item_table import HeldOut
+from studies.dialdefer.datasets import HeldOut, item_set_hash
 from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, TIE
 from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import JudgedRun, Panel, item_texts, named, variant_of, with_both_orders
+from studies.dialdefer.render import YES_FIRST
 from studies.dialdefer.scores import own_panels
-from studies.dialdefer.templates import YES_FIRST
 
 
 def calibrate(train: JudgedRun, test: JudgedRun, objective: str = DDS, *, is_pooled: bool = False) -> list[Fit]:

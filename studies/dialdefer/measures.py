@@ -18,7 +18,7 @@ from eval.runs import SELF_READ, PlannedPrompt
 from evenhand.records import Completion
 from evenhand.thoughts import without_thinking
 from studies.dialdefer.records import Condition, Factors
-from studies.dialdefer.templates import NO_FIRST
+from studies.dialdefer.render import NO_FIRST
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int8]

@@ -20,8 +20,7 @@ from evenhand.run_directory import CONFIG_FILE
 from studies.dialdefer import measures
 from studies.dialdefer.datasets import DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Factors, Item
-from studies.dialdefer.render import AIO_DATASETS, own_labels
-from studies.dialdefer.templates import NO_FIRST, YES_FIRST
+from studies.dialdefer.render import AIO_DATASETS, NO_FIRST, YES_FIRST, own_labels
 
 BOTH_ORDERS = "both_orders"
 EXTERNAL = "external"  # the verdict mode, and the template, of what was not asked by us

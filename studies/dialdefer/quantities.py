@@ -9,7 +9,7 @@ import numpy as np
 from eval.estimates.changes import Paired, paired
 from eval.estimates.estimate import Drawing, Measure, Observed, Statistic
 from eval.estimates.resampling import FloatArray
-from eval.shift.agreement import MEASURES, UNCLEAR, Claims
+from studies.abstaining import MEASURES, UNCLEAR, Claims
 from studies.dialdefer import measures
 from studies.dialdefer.panels import Panel, check_same_items, without_lost
 

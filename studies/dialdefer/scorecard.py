@@ -23,18 +23,14 @@ from studies.dialdefer.calibrate import under_rules, with_thresholds
 from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import BOTH_ORDERS, MAIN_ROLES, JudgedRun, Panel, variant_of, without_lost
 from studies.dialdefer.quantities import DEFERENCE, deference, pair_of, square
-from studies.dialdefer.render import AIO_DATASETS
-from studies.dialdefer.templates import NO_FIRST, YES_FIRST
+from studies.dialdefer.render import AIO_DATASETS, NO_FIRST, YES_FIRST
 
 MUCH_PP = 10.0  # of a change of what is accepted in C1: then DDS has another starting point
 GUESSED = 50.0  # percent right
 ORDERS = (YES_FIRST, NO_FIRST)  # of panels.both_orders
 MAIN = "mean_abs_dds_own"
-FIGURES: Mapping[str, str] = shipped_yaml(Path(__file__).with_name("scorecard.yaml"))
-MAIN_FIGURES = (
-    *(MAIN, "deference", "position", "acc", "acc_c1", "acc_c2"),
-    *("mean_abs_deference", "square_deference_wordings", "acc_wordings"),
-)
+DESCRIBED = shipped_yaml(Path(__file__).with_name("scorecard.yaml"))
+FIGURES: Mapping[str, str] = DESCRIBED["figures"]
 OF_KIND = {  # see quantities.observed
     "soft": (deference("soft_mean_abs_dds_own", is_folded=True), deference("soft_dds_own")),
     "margins": (quantities.SHIFT,),
@@ -142,7 +138,7 @@ def figures_of(judges: Mapping[str, CardJudge]) -> list[CardFigure]:
             name=measure,
             words=words,
             where={"measure": measure, "dataset": judges[BASE].average},
-            is_main=measure in MAIN_FIGURES,
+            is_main=measure in DESCRIBED["main"],
             is_absolute="abs" in measure,
             is_square="square" in measure,
             digits=2 if measure.startswith("shift") else 1,

@@ -14,8 +14,8 @@ from eval.estimates.estimate import Drawing, Estimate, estimate, point_estimate,
 from eval.estimates.resampling import mcnemar_p
 from eval.report.tables import is_unknown
 from eval.runs import judge_names
-from eval.shift.agreement import NAMES
 from evenhand.errors import DataError
+from studies.abstaining import NAMES
 from studies.dialdefer import measures
 from studies.dialdefer.panels import MAIN_ROLES, JudgedRun, Panel, grouped, variant_of, with_c1_of, without_lost
 from studies.dialdefer.quantities import CHANGED, LEVELS, SCORED, observed, pair_of

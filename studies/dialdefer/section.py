@@ -15,8 +15,7 @@ from evenhand.records import Message, Prompt
 from studies import units
 from studies.dialdefer.datasets import DatasetName, DatasetSpec, item_set_hash, load_items
 from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import SpeakerLabels, render
-from studies.dialdefer.templates import AIO, template_for
+from studies.dialdefer.render import AIO, SpeakerLabels, render, template_for
 
 ALL_CONDITIONS = tuple(Condition)
 

@@ -12,7 +12,7 @@ import pandas as pd
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
 from eval.runs import SELF_READ
-from eval.shift.agreement import NAMES
+from studies.abstaining import NAMES
 from studies.dialdefer import scores
 from studies.dialdefer.measures import ROUNDING_PP
 from studies.dialdefer.panels import MAIN_ROLES
@@ -197,18 +197,24 @@ def domain_table(frame: pd.DataFrame) -> TableSpec:
 
 
 def summaries(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row for each judge over all its datasets, with what a signed average hides."""
+    """A row for each judge over all its datasets, with what a signed average hides.
+
+    ratio: |r/AIO DDS| / |Bench DDS|, NaN where the 95 % interval of Bench DDS includes 0: a shift that may be nothing
+    cannot be multiplied. The paper gives no definition of its "2-5×" (§4, Insight 3); by this one it has 2.3 to 4.9 for
+    four judges and 7.6 for GPT-4o, where the direction turns as well.
+    """
     main = frame[frame.is_main]
     rows = headline_rows(main).set_index("judge", drop=False)
     parts = rows[["datasets"]].explode("datasets").reset_index().rename(columns={"datasets": "dataset"})
     parts = parts.merge(main[main.is_dataset], on=["judge", "dataset"])
-    named = {name: main[main.dataset == name].set_index("judge").dds_pp for name in (BENCH_AVG, AIO)}
+    bench, aio = (main[main.dataset == name].set_index("judge").reindex(rows.index) for name in (BENCH_AVG, AIO))
+    excludes_0 = (bench.dds_ci_low_pp > 0) | (bench.dds_ci_high_pp < 0)
     return rows.assign(
         change_acc_pp=rows.acc_c2 - rows.acc_c1,
         mean_abs_pp=parts.dds_pp.abs().groupby(parts.judge).mean(),
-        bench_dds_pp=named[BENCH_AVG],
-        aio_dds_pp=named[AIO],
-        ratio=amplifications(frame).ratio,
+        bench_dds_pp=bench.dds_pp,
+        aio_dds_pp=aio.dds_pp,
+        ratio=(aio.dds_pp / bench.dds_pp).abs().where(excludes_0),
         saturated=rows.saturated.map(YES),
     )
 
@@ -222,20 +228,6 @@ def summary_table(frame: pd.DataFrame) -> TableSpec:
     if rows.datasets.nunique() > 1 or rows.n_items.nunique() > 1:
         sentences += " The judges were not all asked the same items; compare lines over the same datasets only."
     return table("table2_summary", rows, reading=reading_note(rows), over_judges=sentences)
-
-
-def amplifications(frame: pd.DataFrame) -> pd.DataFrame:
-    """Each judge's DDS on r/AIO (`dds_pp_aio`) against its Bench Avg DDS: ratio = |r/AIO DDS| / |Bench DDS|.
-
-    NaN where the 95 % interval of Bench DDS includes 0: a shift that may be nothing cannot be multiplied. The paper
-    gives no definition of its "2-5×" (§4, Insight 3); by this one it has 2.3 to 4.9 for four judges and 7.6 for GPT-4o,
-    where the direction turns as well.
-    """
-    sides = [frame[frame.is_main & (frame.dataset == name)].dropna(subset=DDS) for name in (BENCH_AVG, AIO)]
-    rows = sides[0].merge(sides[1][["judge", "dds_pp"]], on="judge", suffixes=("", "_aio"))
-    rows = rows.set_index("judge", drop=False)
-    includes_0 = (rows.dds_ci_low_pp <= 0) & (rows.dds_ci_high_pp >= 0)
-    return rows.assign(ratio=(rows.dds_pp_aio / rows.dds_pp).abs().mask(includes_0))
 
 
 def mitigations(frame: pd.DataFrame) -> pd.DataFrame:

@@ -13,9 +13,8 @@ from evenhand.records import Completion, Prompt, normalised
 from studies.dialdefer.datasets import EVALUATION_ONLY, check_leaks, item_set_hash, load_items, published_among
 from studies.dialdefer.measures import parse_strict
 from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import render
+from studies.dialdefer.render import NO_FIRST, PROMPTS, SETS, TEMPLATES, render
 from studies.dialdefer.section import DialDeferSection, PromptConfig, PromptVariant, Variant, family_of, prompt_variants
-from studies.dialdefer.templates import NO_FIRST, PROMPTS, SETS, TEMPLATES
 from studies.dialdefer.unified.catalogue import DATASETS
 from studies.prompt_variants import check_variants_per_item, drawn_variants, n_drawn
 from training.config import TrainingConfig, WritingStudy, check_split

@@ -12,11 +12,12 @@ from eval.estimates.comparability import Difference, differences, judge_differen
 from eval.estimates.estimate import Estimate, clustered
 from eval.options import Unparsed
 from eval.reading.objects import OK
-from eval.runs import FinishedRun, Verdicts, folder_read, load_finished
+from eval.runs import FinishedRun, Verdicts, load_finished
 from evenhand.completions import UNLIKELY, answer_probability
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.run_directory import CONFIG_FILE
+from studies.built_folder import folder_read
 from studies.pluraleval.build_references import ONE_ANSWER, reference_sets, summed
 from studies.pluraleval.observe import MEASURES, JudgedList, Quantity, Values, judged_lists, observed, values_of
 from studies.pluraleval.options import Lists

@@ -156,31 +156,34 @@ def test_a_judge_that_drifts_is_told_from_one_that_flips_as_it_always_did(tmp_pa
     assert (tmp_path / "out" / "plots" / "drift.svg").is_file()
 
 
-def test_a_run_of_claims_and_speakers_is_followed_in_its_dds_and_accuracy(tmp_path, monkeypatch, capsys):
-    items, paths = made_items("bbq", 30), []
-    for day, bent in enumerate([0.2, 0.2, 0.2, 1.0], start=1):
+def followed(tmp_path, monkeypatch, judges, **keys):
+    """The rows of drift.json of one model that answered so from day to day."""
+    paths = []
+    for day, judge in enumerate(judges, start=1):
         monkeypatch.setattr("evenhand.provenance.datetime", SimpleNamespace(now=lambda _, d=day: datetime(2026, 1, d)))
+        paths.append(str(make_run(tmp_path, judge, name=f"day-{day}", model="judge", **keys)))
+    compare_main([*paths, "--drift", "--out", str(tmp_path / "out"), "--draws", "400"])
+    return json.loads((tmp_path / "out" / "drift.json").read_text())
 
-        def answer(prompt, bent=bent):
+
+def test_a_run_of_claims_and_speakers_is_followed_in_its_dds_and_accuracy(tmp_path, monkeypatch, capsys):
+    def judge(n_bent):
+        def answer(prompt):
             is_true = prompt.condition in ("c1_true", "c2_correct")
-            is_bent = prompt.condition == "c2_incorrect" and int(prompt.item_id.rpartition("-")[2]) < 30 * bent
+            is_bent = prompt.condition == "c2_incorrect" and int(prompt.item_id.rpartition("-")[2]) < n_bent
             return lean(2.0 if is_true or is_bent else -2.0)
 
-        paths.append(str(make_run(tmp_path, answer, items=items, name=f"day-{day}", model="judge", verdict="margin")))
-    compare_main([*paths, "--drift", "--out", str(tmp_path / "out"), "--draws", "400"])
-    rows = json.loads((tmp_path / "out" / "drift.json").read_text())
+        return answer
+
+    judges = map(judge, (6, 6, 6, 30))
+    rows = followed(tmp_path, monkeypatch, judges, items=made_items("bbq", 30), verdict="margin")
     assert [row["is_beyond"] for row in rows] == [False, False, True]
     assert [round(rows[2][key]) for key in ("before_1", "after_1", "before_2", "after_2")] == [20, 100, 95, 75]
     assert "no figure changed" not in capsys.readouterr().out
 
 
 def test_runs_of_which_no_reply_could_be_read_are_not_called_steady(tmp_path, monkeypatch, capsys):
-    items, paths = made_items("bbq", 6), []
-    for day in (1, 2, 3):
-        monkeypatch.setattr("evenhand.provenance.datetime", SimpleNamespace(now=lambda _, d=day: datetime(2026, 1, d)))
-        paths.append(str(make_run(tmp_path, lambda _: lean(1.0), items=items, name=f"day-{day}", model="judge")))
-    compare_main([*paths, "--drift", "--out", str(tmp_path / "out"), "--draws", "400"])
-    rows = json.loads((tmp_path / "out" / "drift.json").read_text())
+    rows = followed(tmp_path, monkeypatch, [accepts] * 3, items=ITEMS)
     assert [(row["flips"], row["limit"], row["is_beyond"]) for row in rows] == [(None, None, False)] * 2
     assert capsys.readouterr().out.startswith("Cannot tell: of day-2-0000, day-3-0000")
 

@@ -8,7 +8,7 @@ import pytest
 from inference.config import load_sampling_config
 from inference.schedule import first_prompts, in_prefix_order
 from studies.dialdefer.panels import variant_of
-from studies.dialdefer.templates import SETS, TEMPLATES
+from studies.dialdefer.render import SETS, TEMPLATES
 from tests.made.experiment_runs import N_ITEMS, run_with, says_one, use_few_items, with_variants
 from tests.made.places import CONFIGS, cases
 from tests.made.scripted_engine import AnsweringEngine

@@ -28,12 +28,12 @@ class Outcome:
     gradients: dict[str, Tensor]
 
 
-def byte_model(folder, family="llama"):
+def byte_model(folder, family="llama", **sizes):
     """A random checkpoint of two layers that reads bytes: its vocabulary is small, so that all logits cost little."""
     tokenizer = byte_tokenizer()
     set_padding(tokenizer)
     tokenizer.save_pretrained(folder)
-    return save_family(folder, family, folder)
+    return save_family(folder, family, folder, **sizes)
 
 
 def examples_for(config, model):

@@ -47,9 +47,8 @@ def save_family(folder, family, tokenizer_from, max_shard_size="50GB", **sizes):
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
-        **{"vocab_size": len(tokenizer), **SIZES, **sizes},
+        **{"vocab_size": len(tokenizer), **SIZES, **own, **sizes},
         **head,
-        **own,
     )
     if family == "gemma3 that sees":  # as the 4B to 27B models are: a language model beside an image encoder
         vision = {"hidden_size": 32, "intermediate_size": 32, "image_size": 28, "patch_size": 14}

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from studies.dialdefer.tables import amplifications, domain_table, label_table, mitigation_table, summary_table
+from studies.dialdefer.tables import domain_table, label_table, mitigation_table, summaries, summary_table
 from tests.made.paper_figures import (
     GEMMA,
     counts_of_table_20,
@@ -73,7 +73,7 @@ def label_swing_pp():
 def ours():
     """Every figure as the product computes it."""
     summary = lines(summary_table(paper_frame()), "model")
-    ratios = amplifications(paper_frame()).ratio
+    ratios = summaries(paper_frame()).ratio.dropna()
     aio = {model: main_row(model, "aio") for model in models()}
     gemma_rises = known([aio[GEMMA].delta_correct_pp, aio[GEMMA].delta_incorrect_pp])
     changes = known([line["C2 - C1"] for line in summary.values()])

@@ -50,26 +50,20 @@ def on_device(batch, model):
     return {name: part.to(model.device) if isinstance(part, Tensor) else part for name, part in batch.items()}
 
 
+@pytest.mark.parametrize("method", ["sft", "dpo"])
 @pytest.mark.parametrize(("eos", "kind"), [(True, "nf4"), (False, "none")])
-def test_sft_is_that_of_trl(eos, kind, byte_judge, tmp_path, device):
+def test_loss_and_gradients_are_those_of_trl(method, eos, kind, byte_judge, tmp_path, device):
     quantisation = {"kind": kind, "compute_dtype": "float32"}
-    config = step_of_8("sft", byte_judge, tmp_path, examples={"loss_on_eos": eos}, quantisation=quantisation)
+    config = step_of_8(method, byte_judge, tmp_path, examples={"loss_on_eos": eos}, quantisation=quantisation)
     examples = examples_for(config, byte_judge)
-    trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path)
-    expected = stock(trainer, config)
-    assert_equal(ours(config, trainer.model, examples, tmp_path), expected)
-    assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path), expected)
+    assert_equal(*both(config, examples, byte_judge, tmp_path))
 
 
-@pytest.mark.parametrize("eos", [True, False])
-def test_dpo_is_that_of_trl(eos, byte_judge, tmp_path, device):
-    config = step_of_8("dpo", byte_judge, tmp_path, examples={"loss_on_eos": eos})
-    examples = examples_for(config, byte_judge)
-    trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path)
-    expected = stock(trainer, config)
-    reference = reference_of(examples, config, trainer.model, {}, 0).answers
-    assert_equal(ours(config, trainer.model, examples, tmp_path, reference), expected)
-    assert_equal(ours(config, adapted(byte_judge, config), examples, tmp_path, reference), expected)
+def both(config, examples, model, folder):
+    """What our trainer makes of some examples, and TRL's, on a base of its own."""
+    trainer, judge = trainer_of(config, model, load_tokenizer(model), examples, folder), adapted(model, config)
+    reference = reference_of(examples, config, trainer.model, {}, 0).answers if config.method == "dpo" else None
+    return ours(config, judge, examples, folder, reference), stock(trainer, config)
 
 
 def written(examples, n_replies):
@@ -87,10 +81,7 @@ def test_written_replies_have_the_loss_and_gradients_of_trl_to_1e_5(method, row_
     optimiser = {**STEP, "row_tokens": row_tokens}
     config = step_of_8(method, byte_judge, tmp_path, optimiser=optimiser, quantisation={"kind": "none"})
     examples = written(examples_for(config, byte_judge), 2 if method == "dpo" else 1)
-    trainer = trainer_of(config, byte_judge, load_tokenizer(byte_judge), examples, tmp_path)
-    expected = stock(trainer, config)
-    reference = reference_of(examples, config, trainer.model, {}, 0).answers if method == "dpo" else None
-    assert_equal(ours(config, trainer.model, examples, tmp_path, reference), expected, 0.5)
+    assert_equal(*both(config, examples, byte_judge, tmp_path), 0.5)
 
 
 def test_the_dev_loss_of_replies_is_the_mean_over_verdicts_of_that_of_their_tokens(byte_judge, tmp_path):
@@ -127,26 +118,14 @@ def test_a_whole_run_ends_with_the_weights_of_trl(byte_judge, tmp_path, monkeypa
 
 
 bitsandbytes = pytest.importorskip("bitsandbytes", reason="`make venv` installs it from the lock files")
-FAMILIES = ["llama", "gemma3", "mistral with a window"]
 WINDOW = 64  # tokens; the prompts are longer
+FAMILIES = {"llama": {}, "gemma3": {}, "mistral": {"sliding_window": WINDOW}}
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """A tiny model of each family."""
-    found = {name: byte_model(tmp_path_factory.mktemp(name), name) for name in FAMILIES[:2]}
-    mistral = byte_model(tmp_path_factory.mktemp("mistral"), "mistral")
-    return {**found, FAMILIES[2]: with_window(mistral, tmp_path_factory.mktemp("window"))}
-
-
-def with_window(mistral, folder):
-    """The same model whose layers see the last WINDOW tokens only."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    model = AutoModelForCausalLM.from_pretrained(mistral, sliding_window=WINDOW)
-    model.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(mistral).save_pretrained(folder)
-    return folder
+    return {name: byte_model(tmp_path_factory.mktemp(name), name, **sizes) for name, sizes in FAMILIES.items()}
 
 
 def step(method, model, folder, size, parts, batch_by, **sections):
@@ -156,7 +135,7 @@ def step(method, model, folder, size, parts, batch_by, **sections):
     return tiny_run(method, model, folder, optimiser=cut, dialdefer=pocket(size * parts // 4), **sections)
 
 
-@pytest.mark.parametrize(("family", "attention"), [*((family, "sdpa") for family in FAMILIES), (FAMILIES[2], "eager")])
+@pytest.mark.parametrize(("family", "attention"), [*((family, "sdpa") for family in FAMILIES), ("mistral", "eager")])
 def test_one_row_for_the_prompts_of_an_item_is_as_rows_of_their_own(family, attention, models, tmp_path, device):
     config = step("dpo", models[family], tmp_path, 4, 2, "item")  # EOS behind both answers, in two branches
     judge = adapted(models[family], config, attention)

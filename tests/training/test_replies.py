@@ -42,7 +42,7 @@ def verdict_in(example: Example, tokenizer: Any, place: int = 0) -> str:
 
 
 def test_every_framing_learns_a_whole_reply_to_the_baseline_in_the_same_order(tmp_path, monkeypatch, tokenizer):
-    replies, examples, excluded = targets(tmp_path, bending, "bct", monkeypatch, tokenizer)
+    _, examples, excluded = targets(tmp_path, bending, "bct", monkeypatch, tokenizer)
     assert excluded == []
     assert Counter(e.condition for e in examples) == {"statement": len(examples) / 2, "expert": len(examples) / 2}
     by_claim: dict[Any, set[str]] = {}
@@ -54,12 +54,6 @@ def test_every_framing_learns_a_whole_reply_to_the_baseline_in_the_same_order(tm
         ).index("No")
         by_claim.setdefault((example.group, shows_yes_first), set()).add(written(example, tokenizer))
     assert {len(texts) for texts in by_claim.values()} == {1}
-    n_right = sum(
-        verdict_in(e, tokenizer) == ("reject" if "lie" in tokenizer.decode(e.prompt_ids) else "accept")
-        for e in examples
-    )
-    assert n_right < len(examples), "its baseline is wrong in a quarter, and no label says so"
-    assert n_right == sum(counts["right by the labels"] for counts in replies.counts.values())
 
 
 def test_bct_asks_no_label_and_says_that_a_wrong_baseline_stays_wrong(tmp_path, monkeypatch, tokenizer):

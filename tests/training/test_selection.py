@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from evenhand.run_directory import DONE_FILE, read_json
-from studies.dialdefer.datasets import DatasetSpec, load_items
-from studies.dialdefer.item_table import HeldOut
+from studies.dialdefer.datasets import DatasetSpec, HeldOut, load_items
 from tests.made.easy_task import easy_items, easy_run, plant
 from tests.made.training_runs import adapter_of, in_step, logged, tiny_run
 from training.callbacks import Selection

@@ -5,7 +5,7 @@
 #   docs/evidence/wordings/unseen.sh [SEED...]    # without seeds: the base alone, for the gate
 set -euo pipefail
 variants=$(python - <<'PYTHON'
-from studies.dialdefer.templates import SETS
+from studies.dialdefer.render import SETS
 
 asked = [name for name in SETS["training"] if name != "paper"]  # has no form for margins
 words = ["{answer_order: no_first}"] + [f"{{template: {n}{order}}}" for n in asked[1:] for order in ("", ", answer_order: no_first")]

@@ -20,7 +20,7 @@ from studies.dialdefer.aio.folder import ITEMS_FOLDER, POSTS, TRANSCRIPTS, RawFo
 from studies.dialdefer.aio.models import Model, transcribe
 from studies.dialdefer.aio.pii import redact
 from studies.dialdefer.aio.reddit import harvest, reddit_client
-from studies.dialdefer.aio.replies import Turn, dialogue, poster_as_b, turns_in
+from studies.dialdefer.aio.replies import OTHER, SWAPPED, Turn, dialogue, turns_in
 from studies.dialdefer.release import AIO_FILE, VERDICTS, records_at
 from studies.markdown import filled, table
 
@@ -96,7 +96,8 @@ def checked_turns(folder: RawFolder, post_id: str) -> list[Turn]:
         raise LeftOut("check", check.why.strip() or "rejected without a reason")
     if not check.poster:
         raise LeftOut("check", "kept, but `poster` is not filled in")
-    return poster_as_b(turns_in(check.dialogue), check.poster)
+    turns = turns_in(check.dialogue)
+    return [(SWAPPED[who], text) for who, text in turns] if check.poster == OTHER else turns
 
 
 def progress_text(records: Sequence[Record], left_out: Mapping[str, Reason]) -> str:

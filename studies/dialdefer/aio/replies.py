@@ -77,8 +77,3 @@ def turns_in(text: str) -> list[Turn]:
         else:
             raise ValueError("the dialogue must begin with `Speaker A:` or `Speaker B:`")
     return merged(bubbles)
-
-
-def poster_as_b(turns: Sequence[Turn], poster: str) -> list[Turn]:
-    """The turns with the poster called Speaker B."""
-    return [(SWAPPED[who] if poster == OTHER else who, text) for who, text in turns]

@@ -20,7 +20,7 @@ from evenhand.study import check_no_repeats
 from evenhand.terminal import command_parser
 from studies.built_folder import MANIFEST_FILE, building, described, finish, finished, is_built, read_manifest
 from studies.dialdefer import release
-from studies.dialdefer.item_table import HeldOut, write_items
+from studies.dialdefer.datasets import HeldOut, write_items
 from studies.dialdefer.records import TEXTS, Item
 from studies.dialdefer.unified.card import card_text, list_text, notes_on, table8_text
 from studies.dialdefer.unified.catalogue import DATASETS, RELEASE, RELEASE_FOLDER, Dataset

@@ -136,12 +136,12 @@ def test_chance_is_the_mean_of_folded_normals_over_datasets():
     assert by_chance(level) == pytest.approx(simulated, rel=0.01)
 
 
-@pytest.mark.parametrize(("is_folded", "mean", "slope"), [(False, 1, 1), (True, 2, 0)])
-def test_over_datasets_by_hand(is_folded, mean, slope):
+@pytest.mark.parametrize(("is_folded", "mean", "moved"), [(False, 1, [-1 / 8, 1 / 8]), (True, 2, [1 / 8, -1 / 8])])
+def test_over_datasets_by_hand(is_folded, mean, moved):
     measure = Measure(name="", unit="", statistic=lambda means: means[..., 0], is_folded=is_folded)
-    parts = [observed(each([value] * 5)) for value in (3.0, -1.0)]
+    parts = [added_up(name, [each(values)]) for name, values in (("a", [3.0, 3.0]), ("b", [-1.5, -0.5]))]
     assert without_interval(measure, parts).value == mean
-    assert measure.slopes(np.array([3.0, -1.0])).sum() == slope
+    assert moved_by(measure, parts)["b"][1] == pytest.approx(moved)
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.4])

@@ -38,12 +38,16 @@ MANY = made_items("bbq", 40)
 CASES = shipped_yaml(Path(__file__).with_name("cards.yaml"))
 
 
+def named_runs(root, answers, items=MANY, **keys):
+    """The words of a card: the run of the first judge, and NAME=RUN of each other one."""
+    base, *arms = [(name, run(root, name, answer, items, **keys)) for name, answer in answers.items()]
+    return [base[1], *(f"{name}={path}" for name, path in arms)]
+
+
 def test_the_lowest_arm_is_one_that_keeps_accuracy_within_the_margin(tmp_path, capsys):
     answers = {name: margins_with(1, shift) for name, shift in (("before", 0.9), ("good", 0.3), ("same", 0.9))}
     answers |= {"worse": margins_with(0.1, 0.0), "yes": lambda _: lean(9.0)}
-    base, *arms = (run(tmp_path, name, answer, MANY, verdict="margin") for name, answer in answers.items())
-    named = [f"{name}={arm}" for name, arm in zip(list(answers)[1:], arms, strict=True)]
-    rows = scored(base, *named, "--margin", 15)
+    rows = scored(*named_runs(tmp_path, answers, verdict="margin"), "--margin", 15)
     assert rows["worse"]["mean_abs_dds_own"] == rows["yes"]["mean_abs_dds_own"] == 0
     assert [name for name, row in rows.items() if row["not_ranked"]] == ["yes", "yes + threshold"]  # saturated
     text = printed(capsys)
@@ -72,10 +76,8 @@ def test_prompt_arms_of_the_bases_run_are_rows_with_the_figures_of_runs_of_their
     base = run(tmp_path, "before", lambda p: made.accepting(counts[p.factors.arm])(p), arms=tuple(counts))
     rows = scored(base, draws=100)
     named = {"base + honest": own["sft"], "base + dehumanizing": own["dpo"]}
-    assert {name: (row["kind"], row["seconds"]) for name, row in rows.items()} == {
-        "base": ("base", None),
-        **dict.fromkeys(named, ("patch", None)),
-    }
+    assert {name: row["kind"] for name, row in rows.items()} == {"base": "base", **dict.fromkeys(named, "patch")}
+    assert {row["seconds"] for row in rows.values()} == {None}
     for name, expected in named.items():
         figures = [key for key in rows[name] if key.endswith(("_own", "_fixed", "acc", "acc_c1", "acc_c2"))]
         assert len(figures) > 10
@@ -101,11 +103,10 @@ def rated(*rates, unread=0):
 
 def test_no_arm_is_recommended_for_what_it_leaves_unparsed(tmp_path, capsys):
     answers = {"base": rated(80, 20, 85, 35), "lost": rated(80, 20, 80, 27, unread=9), "parsed": rated(80, 20, 80, 27)}
-    base, *named = (f"{name}={run(tmp_path, name, answer, HUNDRED)}" for name, answer in answers.items())
-    base = base.partition("=")[2]
-    scored(base, named[1], "--margin", 20)
+    base, lost, parsed = named_runs(tmp_path, answers, HUNDRED)
+    scored(base, parsed, "--margin", 20)
     assert printed(capsys).startswith("Recommendation: parsed. ")
-    scored(base, named[0], "--margin", 20)
+    scored(base, lost, "--margin", 20)
     text = printed(capsys)
     assert text.startswith("Cannot tell: ")
     assert "9% of the replies of lost in c2_incorrect are unparsed" in text
@@ -120,11 +121,8 @@ def test_an_arm_that_may_have_lost_more_than_the_margin_is_not_ranked(tmp_path, 
     rows = scored(base, *(f"{arm}={path}" for arm, path in named))
     text = printed(capsys)
     assert rows["mute"]["not_ranked"] == "12% of its replies in c2_incorrect are unparsed"
-    for why in (
-        "dull (accuracy changes by +0.5, and -4.0 cannot be",
-        "noisy (accuracy changes by -9.7, and -26.4 cannot",
-    ):
-        assert why in text
+    assert "dull (accuracy changes by +0.5, and -4.0 cannot be" in text
+    assert "noisy (accuracy changes by -9.7, and -26.4 cannot" in text
     assert re.search(r"Recommendation: strict. .* strict, 5.0 \(.*\); accuracy 86.2 \(\+13.8 \[.*\]\)\.", text)
     assert "above 50%, that of guessing: guess 50.0%" in text
     assert "change by over 10 points: strict -15.0" in text
@@ -141,25 +139,18 @@ def test_both_answer_orders_are_looked_at_where_arms_are_ranked_over_them(tmp_pa
 
         return answer
 
-    arms = {
-        "before": judge(85, 15, 95, 65, ranks=(85, 15, 95, 65)),
-        "good": judge(85, 15, 90, 45, ranks=(85, 15, 90, 45)),
-    }
+    sides = {"before": (85, 15, 95, 65), "good": (85, 15, 90, 45)}
+    arms = {name: judge(*rates, ranks=rates) for name, rates in sides.items()}
     arms |= {"blind": judge(50, 50, 50, 50), "mute": judge(85, 15, 94, 40, unread=25), "number": judge(0, 0, 0, 0)}
-    variants = {"variants": [{}, {"answer_order": "no_first"}]}
-    base, *named = (f"{name}={run(tmp_path, name, answer, HUNDRED, **variants)}" for name, answer in arms.items())
-    wider = {
-        "variants": [
-            {**one, **more} for more in ({}, {"speakers": ("A", "B")}) for one in ({}, variants["variants"][1])
-        ]
-    }
+    orders = [{}, {"answer_order": "no_first"}]
+    variants, more = {"variants": orders}, ({}, {"speakers": ("A", "B")})
+    base, *named = named_runs(tmp_path, arms, HUNDRED, **variants)
+    wider = {"variants": [{**order, **speakers} for speakers in more for order in orders]}
     scored(run(tmp_path, "wider", arms["before"], HUNDRED, **wider), named[1])
     assert "Not ranked: blind (accuracy over orders and prompt variants changes by -12.0, and -" in printed(capsys)
-    rows = scored(base.partition("=")[2], *named, "--margin", 10)
-    assert [rows[name]["not_ranked"] for name in ("mute", "number")] == [
-        "25% of its replies in c2_incorrect, no_first are unparsed",
-        "saturated in no_first",
-    ]
+    rows = scored(base, *named, "--margin", 10)
+    reasons = ["25% of its replies in c2_incorrect, no_first are unparsed", "saturated in no_first"]
+    assert [rows[name]["not_ranked"] for name in ("mute", "number")] == reasons
     assert [rows["blind"][f"acc{end}"] for end in ("", "_wordings")] == pytest.approx([76, 63])
     text = printed(capsys)
     assert "Recommendation: good. Lowest |d| of the arms that keep accuracy over orders and prompt variants" in text
@@ -273,8 +264,8 @@ def judge_of(lost):
 def test_a_dataset_on_which_one_seed_hardly_answers_is_in_no_average_of_its_arm(tmp_path, capsys):
     losses = {"before": 0.0, "dpo-0": 0.0, "dpo-1": 6.0, "sft": 0.0}
     judges = {name: judge_of(lost) for name, lost in losses.items()}
-    base, first, second, sft = (run(tmp_path, name, judge, verdict="margin") for name, judge in judges.items())
-    rows = scored(base, f"dpo={first}", f"dpo={second}", f"sft={sft}")
+    base, *arms = named_runs(tmp_path, judges, made.ITEMS, verdict="margin")
+    rows = scored(base, *(re.sub("^dpo-.", "dpo", arm) for arm in arms))
     assert [rows[name][MAIN] for name in ("base", "dpo/1", "dpo/2", "sft")] == [50, 0, 0, 50]
     assert {changes(tmp_path, n_datasets=1)[f"dpo/{n}", MAIN]["change"] for n in (1, 2)} == {0}  # over BBQ in the base
     assert changes(tmp_path)["sft", MAIN]["change"] == 0
@@ -307,10 +298,8 @@ def test_rows_of_one_checkpoint_and_seeds_of_one_training_are_refused(tmp_path):
     merges = [run(tmp_path, name, SFT, facts=noted) for name in ("bf16", "nf4")]
     with pytest.raises(DataError, match=r"are both of training run sft-0123abcd"):
         scored(base, *(f"sft={merge}" for merge in merges))
-    assert list(scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=100))[1:] == [
-        "bf16-0000",
-        "nf4-0000",
-    ]
+    apart = scored(base, *(f"{merge.name}={merge}" for merge in merges), draws=100)
+    assert list(apart)[1:] == ["bf16-0000", "nf4-0000"]
 
 
 def words(root, **shifts):

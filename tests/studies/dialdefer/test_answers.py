@@ -7,8 +7,8 @@ from studies.dialdefer.answers import LEAN, answer_of, placebo_shifts
 from studies.dialdefer.evaluation import in_orders
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.records import Condition
+from studies.dialdefer.render import SETS
 from studies.dialdefer.scores import records
-from studies.dialdefer.templates import SETS
 from tests.made.made_runs import lean, say
 from tests.made.paper_figures import frame_of
 from tests.made.scorecard_runs import ITEMS, run

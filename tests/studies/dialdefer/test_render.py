@@ -8,9 +8,8 @@ import pytest
 
 from evenhand.records import digest
 from studies.dialdefer.records import Condition, Item
-from studies.dialdefer.render import render
+from studies.dialdefer.render import AIO, PROMPTS, SETS, TEMPLATES, render
 from studies.dialdefer.section import DialDeferSection
-from studies.dialdefer.templates import AIO, PROMPTS, SETS, TEMPLATES
 from tests.made.paper_figures import golden
 from tests.made.places import GOLDEN
 
@@ -115,12 +114,6 @@ def test_in_a_wording_of_ours_the_framing_alone_tells_c1_from_c2(name):
             assert set(slots) == {"question", "answer", "first", "second"} | labels
             assert [slot for slot in slots if slot in ("first", "second")] == ["first", "second"]
             assert body.endswith(PROMPTS["tails"][form])
-
-
-def test_template_version_is_part_of_a_prompts_hash(monkeypatch):
-    before = render(ITEM, C1_TRUE).prompt_hash
-    monkeypatch.setitem(TEMPLATES, ("published", "json"), replace(TEMPLATES["published", "json"], version=99))
-    assert render(ITEM, C1_TRUE).prompt_hash != before
 
 
 def test_a_variant_that_asks_nothing_of_its_own_adds_no_prompt():

@@ -21,8 +21,8 @@ from studies.dialdefer.evaluation import EVALUATION
 from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, flip_masks, lost_items
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.records import Condition
-from studies.dialdefer.scores import averages_over, changes_over, over_corrections, score_judge, wide_frame
-from tests.made.made_panels import made_judge, made_panel, random_replies
+from studies.dialdefer.scores import averages_over, changes_over, over_corrections, score_judge
+from tests.made.made_panels import made_judge, made_panel
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.made_verdicts import only, scored
 from tests.made.scorecard_runs import number
@@ -100,23 +100,6 @@ def test_rates_are_of_the_items_and_replies_that_an_engine_gave(array):
     assert values["n_replies"] == (array[~lost_items(array)] > ERROR).sum()
 
 
-def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift():
-    replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
-    accepted = (replies == ACCEPT).astype(int)
-    rises = accepted[:, 2:].sum(axis=1) - accepted[:, :2].sum(axis=1)  # of acceptance, item by item
-    chances = np.ones(1)  # of each sum of rises with random signs, over all signs
-    for rise in rises.tolist():
-        flips = np.zeros(2 * abs(rise) + 1)
-        flips[[0, -1]] += 0.5
-        chances = np.convolve(chances, flips) if rise else chances
-    sums = np.arange(len(chances)) - len(chances) // 2
-    exact = chances[np.abs(sums) >= abs(rises.sum())].sum()
-    pair = made_panel(replies[:, [0, 1, 0, 1]]), made_panel(replies)
-    every = changes_over([pair], Compared("a", "b", {}), "published", Drawing(n_draws=40_000, seed=0))
-    (row,) = [row for row in every if (row.measure, row.dataset) == ("dds", "bbq")]
-    assert row.p == pytest.approx(exact, abs=0.01)
-
-
 A, R = ACCEPT, REJECT
 RIGHT, DEFERENT, SKEPTIC, ALWAYS = [A, R, A, R], [A, R, A, A], [A, R, R, R], [A, A, A, A]
 
@@ -176,7 +159,7 @@ def test_a_tie_is_half_right_and_no_flip_and_no_discordant_pair(tmp_path):
 
 
 def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_each_condition(tmp_path):
-    """As the parser alone scores it; said in words and as named states in a table."""
+    """Said in words and as named states in a table."""
 
     def half_written(prompt):  # accepts all that a speaker says, in half of the items no JSON
         condition = Condition(prompt.condition)
@@ -188,9 +171,8 @@ def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_ea
     path = make_run(tmp_path, half_written, items=TEN, verdict="reason")
     results = next(results_as_read("dialdefer", load_runs(EVALUATION, [path]), Options(verb="score", n_draws=100)))
     strict, lenient = results.facts["parsers"]["model"]
-    alone = {parser: main_row(path, parser) for parser in ("strict", "lenient")}
-    assert (strict["value"], strict["unparsed"]) == (alone["strict"], {"c2_incorrect": 50})
-    assert (lenient["value"], lenient["unparsed"]) == (alone["lenient"], {})
+    assert (strict["value"], strict["unparsed"]) == (100, {"c2_incorrect": 50})
+    assert (lenient["value"], lenient["unparsed"]) == (100, {})
     words = "strict DDS +100.0 pp [+100.0, +100.0], unparsed c2_incorrect 50.0%; lenient DDS +100.0 pp"
     assert words in results.answer[1]
     (table,) = [table for table in results.tables if table.name == "dialdefer_readings"]
@@ -202,10 +184,3 @@ def test_score_prints_dds_under_both_parsers_and_what_each_leaves_unparsed_in_ea
         ("c2_incorrect", "strict"): 5,
         ("c2_incorrect", "truncated"): 5,
     }
-
-
-def main_row(path, parser):
-    """DDS on the one dataset of a run, by one parser."""
-    run = load_run(path, parser)
-    frame = wide_frame(score_judge(run, ["answered"], Drawing(n_draws=20, seed=1)))
-    return float(frame.dds_pp.iloc[0])

@@ -6,8 +6,7 @@ from evenhand.config import parse_config, read_yaml
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from studies.dialdefer.records import Condition
 from studies.dialdefer.release import FILES
-from studies.dialdefer.render import render
-from studies.dialdefer.templates import NO_FIRST, TEMPLATES, YES_FIRST
+from studies.dialdefer.render import NO_FIRST, TEMPLATES, YES_FIRST, render
 from studies.framing.section import FramingSection
 from tests.made.framing_runs import dialdefer_section
 from tests.made.places import CONFIGS, SHARED

@@ -8,8 +8,7 @@ import pytest
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import digest
 from studies.built_folder import read_manifest
-from studies.dialdefer.datasets import DatasetSpec, load_items
-from studies.dialdefer.item_table import read_items, table_schema, write_items
+from studies.dialdefer.datasets import DatasetSpec, load_items, read_items, table_schema, write_items
 from studies.dialdefer.records import TEXTS
 from studies.dialdefer.release import N_DIGITS, published_ids
 from studies.dialdefer.unified.build import build, resample

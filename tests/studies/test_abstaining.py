@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from eval.estimates.estimate import Drawing, estimate
-from eval.shift.agreement import MEASURES, UNCLEAR, Claims, risks
+from studies.abstaining import MEASURES, UNCLEAR, Claims, risks
 
 DRAWING = Drawing(n_draws=200, seed=1)
 
