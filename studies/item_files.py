@@ -61,9 +61,9 @@ class ItemSource(Closed):
         return self.dataset or Path(str(self.file)).stem
 
     def has(self, group: str) -> bool:
-        """Whether a group of a file is in this split: a group's own number, whatever else is in the file."""
+        """Whether a group is in this split: of a file by a number of its own, whatever else is in the file."""
         is_test = int(digest(group, 16), 16) / 16**16 < self.test_share
-        return self.split == "all" or is_test == (self.split == "test")
+        return self.file is None or self.split == "all" or is_test == (self.split == "test")
 
     def chosen(self, items: Iterable[Item]) -> list[Item]:
         """The first n of a split's items, or those that are drawn. Raises DataError where there are none, or fewer."""

@@ -24,7 +24,7 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
 
     scores: the long frame.
     """
-    grid = measures.first_grid(run)
+    grid = run.first_grid
     mine = scores[(scores["judge"] == judge) & (scores["group"] == measures.ALL)]
     adopted = {"adopts": ("adopts", "")} if len(grid.answers) > 2 else {}
     for name, (measure, of_placebos) in {**MOVED, **adopted}.items():
@@ -32,7 +32,7 @@ def shifts_of(run: FramedRun, judge: str, scores: pd.DataFrame, drawing: Drawing
         scale = run.section.scale if name == "shift" else None
         sides = measures.Sides(1, len(grid.cases), len(grid.orders), 1.0 if scale else 100.0)
         level = Measure(name=name, unit="", statistic=sides.level_of_known if name == "right" else sides.level)
-        compared = mine["framing"].isin(measures.compared_framings(grid))
+        compared = mine["framing"].isin(grid.compared)
         for row in mine[(mine["measure"] == measure) & compared].itertuples():
             grids = {dataset: run.grids[dataset] for dataset in row.datasets}
             pushed = PUSHED_BY + row.framing
@@ -82,7 +82,7 @@ def pair(run: FramedRun, dataset: str, field: str, framing: str, drawing: Drawin
 
     def arrays(grid: Grid) -> list[FloatArray]:
         if field == "changed":
-            placebos = measures.known_mean([grid.changed(each) for each in grid.placebos])
+            placebos = measures.known_mean(np.stack([grid.changed(each) for each in grid.placebos]), axis=0)
             return measures.where_all_known(placebos, grid.changed(framing))
         return measures.where_all_known(grid.of(field, grid.framings[0]), grid.of(field, framing))
 

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 from eval.reading.objects import as_turn
 from evenhand.errors import DataError
-from evenhand.records import Completion, Message, Prompt, SamplingOverride, answer_schema, digest, normalised
+from evenhand.records import Completion, Message, Prompt, SamplingOverride, answer_schema, digest
 from evenhand.sources.record_fields import shown
 from evenhand.study import Replies
 from evenhand.templates import names_in, rendered, same_value
 from studies.framing import rows
-from studies.framing.replies import choice_in
 from studies.framing.rows import LETTERS, Option, Row
 
 BENCHMARK = "framing"
@@ -21,7 +21,7 @@ GIVEN, SWAPPED = "given", "swapped"
 ORDER_NAMES = ("first", "second", "symbol", "choices", "pushed")
 REPLY_NAMES = ("said", "other")  # names in templates that depend on the judge's own reply
 RESERVED_NAMES = (*ORDER_NAMES, *REPLY_NAMES, "framing", "item")  # no case and no snippet may have them
-PLACEBO = "placebo {}"
+PLACEBO = "placebo "  # and a number, from 1
 WRONG = "wrong"  # as what is pushed: some wrong answer
 # Verdict → the keys of a reply that is held to JSON: as DialDefer has them, and with the reason first
 WRITTEN = {"reason": ("chosen_answer", "reasoning"), "answer": ("reasoning", "answer")}
@@ -38,6 +38,11 @@ class Framing:
     system: str | None
     follow_up_to: str | None = None  # the framing whose reply it follows up on
     pushed: str | None = None  # see FramingText
+
+    @property
+    def texts(self) -> list[str]:
+        """What the prompt is made of, without the answers."""
+        return [text for text in (self.text, self.ask, self.system) if text]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,20 +83,6 @@ class StudyTexts:
         """What a file says, as same_value writes it → a name."""
         return {same_value(text): name for text, name in self.section.values.items()}
 
-    @cached_property
-    def ordered_snippets(self) -> set[str]:
-        """The snippets that depend on the order of the answers."""
-        return snippets_with(self.section.set, ORDER_NAMES)
-
-
-def snippets_with(snippets: Mapping[str, str], names: Sequence[str]) -> set[str]:
-    """The snippets that use some names, themselves or through an earlier snippet."""
-    users: set[str] = set()
-    for name, text in snippets.items():
-        if names_in(text) & {*names, *users}:
-            users.add(name)
-    return users
-
 
 class Setting(NamedTuple):
     """In which case, framing and order of the answers an item is asked about."""
@@ -127,11 +118,9 @@ class FramedUnit:
 
     def settings(self, *, follow_up: bool) -> Iterator[Setting]:
         """Those of the follow-ups, or all others."""
-        for case in self.study.cases:
-            for order in self.study.orders:
-                for framing in self.study.framings:
-                    if (framing.follow_up_to is not None) == follow_up:
-                        yield Setting(case, framing, order)
+        for case, order, framing in product(self.study.cases, self.study.orders, self.study.framings):
+            if (framing.follow_up_to is not None) == follow_up:
+                yield Setting(case, framing, order)
 
     @cached_property
     def first_round(self) -> dict[tuple[str, str, str], Prompt]:
@@ -188,8 +177,7 @@ class FramedUnit:
         for setting in self.settings(follow_up=True):
             before = first[setting.case, str(setting.framing.follow_up_to), setting.order]
             reply = replies[before.prompt_hash][0]
-            quotable = self.section.quotable[before.condition]
-            place = choice_in(reply, before.answer_space, before.factors.texts, quotable, self.section.pattern).place
+            place = self.section.choice_in(reply, before.condition, before.answer_space, before.factors.texts).place
             of_reply = names_in(setting.framing.ask) & {*REPLY_NAMES}
             if place is not None or (self.study.statement_first and not of_reply):
                 yield self.follow_up(setting, before, reply, place)
@@ -219,9 +207,8 @@ class FramedUnit:
                 filled[name] = rendered(text, filled, f"{where}, {name}")
             return filled
 
-        ordered_snippets = study.ordered_snippets
         values = fill(study.cases[setting.case], rows.item_values(self.values(framing)))
-        values = fill({name: text for name, text in section.set.items() if name not in ordered_snippets}, values)
+        values = fill({k: text for k, text in section.set.items() if k not in section.ordered_snippets}, values)
         if section.choices:
             texts = dict(zip(LETTERS, self.options, strict=False))
         else:
@@ -242,7 +229,7 @@ class FramedUnit:
         values |= {"choices": choices, "symbol": symbol_of, "first": texts[ordered[0]], "second": texts[ordered[1]]}
         if pushed := self.pushed(setting):
             values["pushed"] = {"symbol": symbol_of[pushed], "text": texts[pushed]}
-        values = fill({name: text for name, text in section.set.items() if name in ordered_snippets}, values)
+        values = fill(section.ordered_snippets, values)
         return values, FramingFactors(
             group=self.row.group,
             case=setting.case,
@@ -324,8 +311,3 @@ class FramedUnit:
         if label is None:
             raise DataError(f"{self.row.where}: no label, so no answer is known as wrong; name columns.label")
         return wrong[int(digest(["pushed", self.row.item_id], 8), 16) % len(wrong)]
-
-    def baseline_text(self, baseline: str) -> str:
-        """What a judge reads of the item in the baseline, in all its cases, without upper case and white space."""
-        prompts = self.first_round.items()
-        return normalised("\n".join(m.content for (_, name, _), p in prompts if name == baseline for m in p.messages))

@@ -1,8 +1,6 @@
 """How runs of a study in YAML are scored, compared, reported and put on a scorecard."""
 
 import math
-import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -28,7 +26,7 @@ from studies.abstaining import MEASURES, risk_plots
 from studies.framing.answers import shifts_of
 from studies.framing.asking import PLACEBO, SWAPPED
 from studies.framing.grids import FramedRun
-from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, compared_framings, first_grid
+from studies.framing.measures import ALL, AVERAGE, EVERY, blocks_of, claims_of, known_mean
 from studies.framing.options import FramingOptions
 from studies.framing.replies import TIE
 from studies.framing.section import FramingSection
@@ -52,19 +50,10 @@ def framed_run(run: FinishedRun) -> FramedRun:
     return FramedRun(**plain(run), section=section)
 
 
-def read_files(options: Options) -> tuple[dict[str, FramedRun], list[str], list[str]]:
-    """See VerdictFiles."""
-    return *load_answers(options.sources, options.of(FramingOptions).baseline), []
-
-
 def family_of(change: Change) -> tuple[Any, ...]:
     """Also over the framings, without the placebos."""
-    return family(replace(change, setting={**change.setting, "framing": is_placebo(change.setting["framing"])}))
-
-
-def is_placebo(framing: Any) -> bool:
-    """Whether a framing's name is that of a placebo."""
-    return re.fullmatch(PLACEBO.format(".*"), str(framing)) is not None
+    is_placebo = str(change.setting["framing"]).startswith(PLACEBO)
+    return family(replace(change, setting={**change.setting, "framing": is_placebo}))
 
 
 def tables_of(results: Results) -> list[TableSpec]:
@@ -93,7 +82,7 @@ def plots_of(results: Results) -> list[Any]:
         shift = f"shift of {value_words(results.judges[results.base]).removesuffix(' %')}, points"
         plots.append(interval_plot("shifts", "Shift from the baseline", frame, shift))
     claims = {
-        name: [claims_of(d, grid, run.section) for d, grid in run.grids.items() if compared_framings(grid)]
+        name: [claims_of(d, grid, run.section) for d, grid in run.grids.items() if grid.compared]
         for name, run in results.judges.items()
     }
     return [*plots, *risk_plots(claims, results.options.drawing)]
@@ -149,14 +138,14 @@ def verdicts_of(run: FinishedRun) -> Verdicts:
 def unparsed_of(run: FramedRun) -> dict[str, float]:
     """Framing → % of its replies, in the cases and orders in which it was asked."""
     shares = percent_known([grid.fields["unread"] for grid in run.grids.values()], axis=(0, 2, 3)).tolist()
-    shares_of = zip(next(iter(run.grids.values())).framings, shares, strict=True)
+    shares_of = zip(run.first_grid.framings, shares, strict=True)
     return {framing: share for framing, share in shares_of if not math.isnan(share)}
 
 
 def card_rows(arms: Sequence[CardArm], judges: Mapping[str, FramedRun], _: Options) -> dict[str, FramedRun]:
     """The rows of a card. Where some are under rules, which lack follow-ups, no row's averages are over these."""
     base = judges[BASE]
-    is_over_others = {*compared_framings(first_grid(base))} - {*base.follow_ups}
+    is_over_others = {*base.first_grid.compared} - {*base.follow_ups}
     left_out = base.follow_ups if is_over_others and any(arm.rule for arm in arms) else ()
     return {name: replace(run, judged=run.grids, left_out=left_out) for name, run in judges.items()}
 
@@ -188,9 +177,9 @@ def unrankable(judge: FramedRun) -> str:
     places = np.nan_to_num(rates_of(judge, "first").mean(axis=(1, 2)), nan=50.0)
     is_labelled = not np.isnan(rates_of(judge, "right")).all()  # what is right then tells of places in framings
     at = 0 if is_labelled else int(np.abs(places - 50).argmax())
-    first, where = places[at], next(iter(judge.grids.values())).framings[at]
-    framing = next(iter(judge.grids.values())).framings[int(unread.max(axis=(1, 2)).argmax())]
+    first, where = places[at], judge.first_grid.framings[at]
     if unread.max() >= MANY_UNPARSED:
+        framing = judge.first_grid.framings[int(unread.max(axis=(1, 2)).argmax())]
         return f"{unread.max():.0f}% of its replies in {framing}, to one claim and order, name no answer"
     if most_common(judge) >= SATURATED:
         return "saturated"
@@ -299,18 +288,7 @@ def most_common(run: FramedRun) -> float:
 
 def percent_known(of_datasets: Sequence[FloatArray], axis: int | tuple[int, ...]) -> FloatArray:
     """The mean, in percent, of what is known of datasets joined along their items (axis 0); NaN where nothing is."""
-    values = np.concatenate(of_datasets)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(100 * np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))
-
-
-@lru_cache(maxsize=4)
-def main_records(results: Results) -> dict[tuple[str, str], dict[str, Any]]:
-    """(judge, measure) → framing → its row of main_scores."""
-    records = defaultdict[tuple[str, str], dict[str, Any]](dict)
-    for row in main_scores(results).itertuples():
-        records[row.judge, row.measure][row.framing] = row
-    return dict(records)
+    return 100 * known_mean(np.concatenate(of_datasets), axis)
 
 
 def is_beyond(row: Any) -> bool:
@@ -321,9 +299,10 @@ def is_beyond(row: Any) -> bool:
 def said_of(results: Results, judge: str) -> dict[str, Any]:
     """What the template says of a judge: the rows of a measure by framing, the answer, what to doubt."""
     run: FramedRun = results.judges[judge]
+    scores = main_scores(results).query("judge == @judge")
 
     def rows(measure: str) -> dict[str, Any]:
-        return main_records(results).get((judge, measure), {})
+        return {row.framing: row for row in scores[scores["measure"] == measure].itertuples()}
 
     is_saturated, first = most_common(run) >= SATURATED, rows("first").get(run.section.baseline)
     framings = [name for name in rows("shift") if name in run.section.framings]
@@ -415,11 +394,13 @@ EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),
     read=lambda run, _: framed_run(run),
-    files=VerdictFiles(layout=LAYOUT, read=read_files),
+    files=VerdictFiles(
+        layout=LAYOUT, read=lambda options: (*load_answers(options.sources, options.of(FramingOptions).baseline), [])
+    ),
     **from_blocks(lambda judge, _: blocks_of(judge)),
     family=family_of,
     headline={"measure": "shift", "group": ALL},
-    gated={"group": lambda group: group == ALL, "framing": lambda framing: not is_placebo(framing)},
+    gated={"group": lambda group: group == ALL, "framing": lambda framing: not str(framing).startswith(PLACEBO)},
     measure_words=yaml_tables(FILE)["words"],
     facts=facts,
     answers=answers_of,

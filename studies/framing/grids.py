@@ -18,7 +18,7 @@ from eval.estimates.resampling import FloatArray
 from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts, reading_shares
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
-from studies.framing.replies import ERROR, Choice, choice_in
+from studies.framing.replies import ERROR, Choice
 from studies.framing.section import FramingSection
 
 TIED = 1e-9  # two shares that differ by less are a tie
@@ -54,6 +54,11 @@ class Grid:
     n_errors: int = 0
     fill: int | None = None  # unparsed replies count as the least (0) or the most (1) that they can be; None: nowhere
     fitted: float = 0.0  # see eval.estimates.estimate.Observed
+
+    @property
+    def compared(self) -> list[str]:
+        """The framings but the baseline and the placebos."""
+        return [name for name in self.framings[1:] if name not in self.placebos]
 
     def at(self, framing: str) -> int:
         """A framing's position."""
@@ -178,6 +183,11 @@ class FramedRun(FinishedRun):
             by_dataset.setdefault(prompt.dataset, []).append(prompt)
         return {dataset: self.grid(prompts) for dataset, prompts in by_dataset.items()}
 
+    @property
+    def first_grid(self) -> Grid:
+        """A dataset's grid: framings, cases, orders and answers are those of every dataset."""
+        return next(iter(self.grids.values()))
+
     @cached_property
     def filled(self) -> Mapping[str, tuple[Grid, ...]]:
         """Dataset → its grid with unparsed replies counted as the least and as the most; () where all were parsed."""
@@ -230,9 +240,11 @@ class FramedRun(FinishedRun):
         """Hash of a prompt → what each reply to it names."""
         choices = dict[str, list[Choice]]()
         for prompt in self.plan:
-            factors, quotable = dict(prompt.factors), self.section.quotable[prompt.condition]
-            how = (factors["symbols"], factors["texts"], quotable, self.section.pattern)
-            choices[prompt.prompt_hash] = [choice_in(reply, *how) for reply in self.replies[prompt.prompt_hash]]
+            factors = dict(prompt.factors)
+            how = (prompt.condition, factors["symbols"], factors["texts"])
+            choices[prompt.prompt_hash] = [
+                self.section.choice_in(reply, *how) for reply in self.replies[prompt.prompt_hash]
+            ]
         return choices
 
     def readings(self) -> Iterator[tuple[str, str, float, int]]:

@@ -40,16 +40,17 @@ class Sides:
         cells = means.reshape(*means.shape[:-1], self.n_sides, self.n_cases, self.n_orders)
         return np.asarray(self.scale * cells)
 
+    def levels(self, means: FloatArray) -> FloatArray:
+        """(..., n_sides): means over cases and orders."""
+        return np.asarray(self.by_cell(means).mean(axis=(-1, -2)))
+
     def level(self, means: FloatArray) -> FloatArray:
         """The first side's mean over cases and orders."""
-        return np.asarray(self.by_cell(means)[..., 0, :, :].mean(axis=(-1, -2)))
+        return self.levels(means)[..., 0]
 
     def levels_of_known(self, means: FloatArray) -> FloatArray:
         """(..., n_sides): means over the known cases; a case may lack a label, or have no wrong first answer."""
-        cells = self.by_cell(means).mean(axis=-1)
-        is_known = ~np.isnan(cells)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.where(is_known, cells, 0.0).sum(axis=-1) / is_known.sum(axis=-1))
+        return known_mean(self.by_cell(means).mean(axis=-1), axis=-1)
 
     def level_of_known(self, means: FloatArray) -> FloatArray:
         """The mean of levels_of_known over the sides."""
@@ -57,27 +58,23 @@ class Sides:
 
     def rise_of_known(self, means: FloatArray) -> FloatArray:
         """The first of levels_of_known less the second."""
-        first, second = np.moveaxis(self.levels_of_known(means), -1, 0)
-        return np.asarray(first - second)
-
-    def rises(self, means: FloatArray) -> FloatArray:
-        """(..., n_orders): the first side less the second."""
-        sides = self.by_cell(means).mean(axis=-2)
-        return np.asarray(sides[..., 0, :] - sides[..., 1, :])
-
-    def shift(self, means: FloatArray) -> FloatArray:
-        """The mean rise over orders: d where both were asked."""
-        return np.asarray(self.rises(means).mean(axis=-1))
-
-    def pull(self, means: FloatArray) -> FloatArray:
-        """Half of the difference between the rises in the two orders: p, the pull of the answer that is shown first."""
-        rises = self.rises(means)
-        return (rises[..., 0] - rises[..., 1]) / 2
+        levels = self.levels_of_known(means)
+        return levels[..., 0] - levels[..., 1]
 
     def shifts(self, means: FloatArray) -> FloatArray:
-        """(..., n_sides / 2): the shift of each pair of sides, a framing's and the baseline's."""
-        sides = self.by_cell(means).mean(axis=(-1, -2))
-        return np.asarray(sides[..., ::2] - sides[..., 1::2])
+        """(..., n_sides / 2): the shift of each pair of sides, a framing's and the baseline's: d in both orders."""
+        levels = self.levels(means)
+        return levels[..., ::2] - levels[..., 1::2]
+
+    def shift(self, means: FloatArray) -> FloatArray:
+        """That of the first pair."""
+        return self.shifts(means)[..., 0]
+
+    def pull(self, means: FloatArray) -> FloatArray:
+        """Half of what the shifts in the two orders differ by: p, the pull of the answer that is shown first."""
+        sides = self.by_cell(means).mean(axis=-2)
+        in_order = sides[..., 0, :] - sides[..., 1, :]
+        return np.asarray(in_order[..., 0] - in_order[..., 1]) / 2
 
     def mean_absolute(self, means: FloatArray) -> FloatArray:
         """The mean of |shift| over pairs of sides, which noise raises."""
@@ -86,6 +83,12 @@ class Sides:
     def mean_square(self, means: FloatArray) -> FloatArray:
         """The mean of shift² over pairs of sides."""
         return np.asarray(np.square(self.shifts(means)).mean(axis=-1))
+
+
+def known_mean(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+    """The mean over some axes of what is known; NaN where nothing is."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))
 
 
 class Part(NamedTuple):
@@ -102,7 +105,7 @@ def share(name: str, statistic: Callable[[FloatArray], FloatArray]) -> Measure:
 
 def blocks_of(run: FramedRun) -> Iterator[Block]:
     """Everything that is measured of a run, framing by framing."""
-    grid = first_grid(run)
+    grid = run.first_grid
     groups = sorted({group for of_dataset in run.grids.values() for group in of_dataset.groups})
     for framing in grid.framings:
         for part in levels(run.section, grid, framing):
@@ -115,7 +118,7 @@ def blocks_of(run: FramedRun) -> Iterator[Block]:
         if 1 < len(groups) <= MOST_GROUPS:
             for group in groups:
                 yield from block(run, framing, parts[0], group)
-    if framings := [name for name in compared_framings(grid) if name not in run.left_out]:
+    if framings := [name for name in grid.compared if name not in run.left_out]:
         for part in overall(run.section, grid, framings):
             yield from block(run, EVERY, part)
         claims = {dataset: claims_of(dataset, grid, run.section) for dataset, grid in run.grids.items()}
@@ -146,16 +149,6 @@ def claims_of(dataset: str, grid: Grid, section: FramingSection) -> Claims:
         right=askings(grid.of("right")),
         odds=askings(grid.fields["odds"]),
     )
-
-
-def first_grid(run: FramedRun) -> Grid:
-    """A dataset's grid: framings, cases, orders and answers are those of every dataset."""
-    return next(iter(run.grids.values()))
-
-
-def compared_framings(grid: Grid) -> list[str]:
-    """The framings but the baseline and the placebos."""
-    return [name for name in grid.framings[1:] if name not in grid.placebos]
 
 
 def block(run: FramedRun, framing: str, part: Part, group: str = ALL) -> Iterator[Block]:
@@ -253,7 +246,7 @@ def shift_parts(section: FramingSection, grid: Grid, framing: str) -> Iterator[P
 
         def less_placebos(array: Callable[[Grid, str], FloatArray]) -> Callable[[Grid], list[FloatArray]]:
             def both(grid: Grid) -> list[FloatArray]:
-                placebos = known_mean([array(grid, name) for name in grid.placebos])
+                placebos = known_mean(np.stack([array(grid, name) for name in grid.placebos]), axis=0)
                 return where_all_known(array(grid, framing), placebos)
 
             return both
@@ -268,13 +261,6 @@ def where_all_known(*arrays: FloatArray) -> list[FloatArray]:
     """Arrays of one shape, each known only where all of them are: what is compared is compared item by item."""
     is_known = ~np.isnan(np.stack(arrays)).any(axis=0)
     return [np.where(is_known, array, math.nan) for array in arrays]
-
-
-def known_mean(arrays: Sequence[FloatArray]) -> FloatArray:
-    """The mean over the known ones of some arrays, cell by cell; NaN where none is known."""
-    values = np.stack(arrays)
-    n_known = (~np.isnan(values)).sum(axis=0)
-    return np.where(n_known > 0, np.nansum(values, axis=0) / np.maximum(n_known, 1), math.nan)
 
 
 def overall(section: FramingSection, grid: Grid, framings: Sequence[str]) -> Iterator[Part]:

@@ -53,27 +53,30 @@ class Columns(Closed):
     framing: Key | None = Field(default=None, exclude_if=is_none)
 
 
-def load_rows(source: ItemSource, columns: Columns, where: str | None = None) -> Iterator[Row | DataError]:
-    """The items of a source and split in their order; for one that is damaged the error. where: which rows are kept."""
-    by_id, twice = dict[str, Row](), dict[str, DataError]()
-    for row in rows_of(source, columns, where):
-        if isinstance(row, DataError):
-            yield row
-        elif columns.framing is None:
-            if source.file is None or source.has(row.group):
+def load_rows(source: ItemSource, columns: Columns, refused: list[str], where: str | None = None) -> Iterator[Row]:
+    """The items of a source and split in their order. where: which rows are kept. What is wrong with an item that is
+    damaged is added to `refused`.
+    """
+    by_id, twice = dict[str, Row](), dict[str, str]()
+    for row in rows_of(source, columns, refused, where):
+        if columns.framing is None:
+            if source.has(row.group):
                 yield row
-        else:
-            framings = by_id.setdefault(row.item_id, row._replace(by_framing={})).by_framing or {}
-            if again := framings.keys() & (row.by_framing or {}):
-                problem = f"item '{row.item_id[:40]}' is there twice in framing {shown(*again)}"
-                twice[row.item_id] = DataError(f"{row.where}: {problem}")
-            by_id[row.item_id] = by_id[row.item_id]._replace(by_framing={**framings, **(row.by_framing or {})})
-    kept = (row for row in by_id.values() if source.file is None or source.has(row.group))
-    yield from (twice.get(row.item_id, row) for row in kept)
+            continue
+        framings = by_id.setdefault(row.item_id, row._replace(by_framing={})).by_framing or {}
+        if again := framings.keys() & (row.by_framing or {}):
+            problem = f"item '{row.item_id[:40]}' is there twice in framing {shown(*again)}"
+            twice[row.item_id] = f"{row.where}: {problem}"
+        by_id[row.item_id] = by_id[row.item_id]._replace(by_framing={**framings, **(row.by_framing or {})})
+    for row in by_id.values():
+        if source.has(row.group) and row.item_id in twice:
+            refused.append(twice[row.item_id])
+        elif source.has(row.group):
+            yield row
 
 
-def rows_of(source: ItemSource, columns: Columns, where: str | None) -> Iterator[Row | DataError]:
-    """The rows of a source as items, or the error of one that lacks a name."""
+def rows_of(source: ItemSource, columns: Columns, refused: list[str], where: str | None) -> Iterator[Row]:
+    """The rows of a source as items; see load_rows."""
     numbered = None  # whether ids are the rows' numbers
     for record in records_of(source):
         numbered = columns.id is None and "id" not in record.values if numbered is None else numbered
@@ -85,10 +88,11 @@ def rows_of(source: ItemSource, columns: Columns, where: str | None) -> Iterator
             group = item_id if columns.group is None else name_of(record, columns.group)
             cluster = None if columns.cluster is None else name_of(record, columns.cluster)
             by_framing = None if columns.framing is None else {name_of(record, columns.framing): record.values}
-            dataset = str(record.values.get("dataset", source.name))
-            yield Row(item_id, group, dataset, record.values, record.where, cluster, by_framing)
         except DataError as error:
-            yield error
+            refused.append(str(error))
+            continue
+        dataset = str(record.values.get("dataset", source.name))
+        yield Row(item_id, group, dataset, record.values, record.where, cluster, by_framing)
 
 
 def item_values(values: Mapping[str, Any]) -> dict[str, Any]:

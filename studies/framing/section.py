@@ -15,16 +15,22 @@ from eval.reading.reader import valid_pattern
 from evenhand.config import Closed, is_empty, is_none
 from evenhand.data_files import kind_of
 from evenhand.errors import ConfigError, DataError, EvenhandError
-from evenhand.records import Prompt
+from evenhand.records import Completion, Prompt, normalised
 from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Units, check_no_repeats
 from evenhand.templates import as_test, names_in, rendered, same_value, valid_template
 from studies.framing import asking
 from studies.framing.asking import FramedUnit, Framing, StudyTexts
+from studies.framing.replies import Choice, choice_in
 from studies.framing.rows import LETTERS, Columns, Row, are_families, load_rows, name_in_item, options_of, readings_of
 from studies.item_files import ItemSource
 from studies.units import first_answers, first_of_each, set_hash, symbol_turn, table_name
 
 MOST_ANSWERS = 101
+# What helps where values may name one option or another
+BY_LETTER = (
+    """say it by a letter: correct: "{{ 'ABCD'[NAME | int - 1] }}" (of numbers from 1), "{% for text in LISTED %}"""
+    """{% if text == NAME %}{{ 'ABCD'[loop.index0] }}{% endif %}{% endfor %}" (of texts), or values: {'1': A}"""
+)
 
 
 def as_name(value: Any) -> Any:
@@ -156,7 +162,7 @@ class FramingSection(StudySection):
         written = (*self.cases.values(), self.set)
         reserved = [name for texts in written for name in texts if name in asking.RESERVED_NAMES]
         yield bool(reserved), f"cases and set: '{''.join(reserved[:1])}' has a meaning of its own; rename the text"
-        taken = [name for name in self.framings if re.fullmatch(asking.PLACEBO.format(".*") + r"|\(.*\)", name)]
+        taken = [name for name in self.framings if re.fullmatch(rf"{asking.PLACEBO}.*|\(.*\)", name)]
         yield bool(taken), f"framings: '{''.join(taken[:1])}' is a name of ours, as (all) and placebo 1 are; rename it"
         is_follow_up = self.framings[self.baseline].follow_up_to is not None
         yield is_follow_up, "baseline: it is a follow-up to another framing; name that one"
@@ -192,8 +198,17 @@ class FramingSection(StudySection):
 
     def shows_order(self, framing: Framing) -> bool:
         """Whether a framing's prompt depends on the order of the answers."""
-        names = {*asking.ORDER_NAMES, *asking.snippets_with(self.set, asking.ORDER_NAMES)}
-        return any(names_in(text) & names for text in (framing.text, framing.ask, framing.system) if text)
+        names = {*asking.ORDER_NAMES, *self.ordered_snippets}
+        return any(names_in(text) & names for text in framing.texts)
+
+    @cached_property
+    def ordered_snippets(self) -> dict[str, str]:
+        """Those of `set` that depend on the order of the answers, themselves or through an earlier one."""
+        ordered = dict[str, str]()
+        for name, text in self.set.items():
+            if names_in(text) & {*asking.ORDER_NAMES, *ordered}:
+                ordered[name] = text
+        return ordered
 
     @property
     def answer_texts(self) -> dict[str, str]:
@@ -214,7 +229,7 @@ class FramingSection(StudySection):
     @property
     def texts(self) -> dict[str, FramingText]:
         """Framings and placebos by name, as they are written."""
-        return {**self.framings, **{asking.PLACEBO.format(i): text for i, text in enumerate(self.placebos, start=1)}}
+        return {**self.framings, **{f"{asking.PLACEBO}{i}": text for i, text in enumerate(self.placebos, start=1)}}
 
     @property
     def all_framings(self) -> list[Framing]:
@@ -229,27 +244,36 @@ class FramingSection(StudySection):
             framings.append(Framing(**{"ask": self.ask, "system": self.system, **written}))
         return framings
 
+    @property
+    def base(self) -> Framing:
+        """The baseline with all of its texts."""
+        return next(framing for framing in self.all_framings if framing.name == self.baseline)
+
     def study_texts(self, verdict: str, *, has_placebos: bool = True) -> StudyTexts:
         """The texts, as units take them."""
         framings = self.all_framings if has_placebos else self.all_framings[: len(self.framings)]
         return StudyTexts(section=self, framings=framings, orders=self.order_names, verdict=verdict)
 
+    def baseline_text(self, row: Row) -> str:
+        """What a judge reads of an item in the baseline, in all its cases, without upper case and white space."""
+        study = replace(self.study_texts("margin"), framings=[self.base])
+        prompts = FramedUnit(row, study).first_round.values()
+        return normalised("\n".join(message.content for prompt in prompts for message in prompt.messages))
+
     @cached_property
     def quotable(self) -> dict[str, str]:
         """Framing → its own texts, which a reply may quote: what the baseline has not, without the slots in it."""
-        base, *_ = [framing for framing in self.all_framings if framing.name == self.baseline]
         quotable = dict[str, str]()
         for framing in self.all_framings:
-            own = {framing.text, framing.ask, framing.system} - {None, base.text, base.ask, base.system}
-            texts = [text for text in (framing.text, framing.ask, framing.system) if text in own and text]
+            texts = [text for text in framing.texts if text not in self.base.texts]
             texts += [self.set[name] for text in texts for name in names_in(text) if name in self.set]
             quotable[framing.name] = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", " ", "\n".join(texts))
         return quotable
 
-    @property
-    def pattern(self) -> re.Pattern[str] | None:
-        """The pattern of the answer in a reply."""
-        return None if self.read is None else valid_pattern(self.read)
+    def choice_in(self, reply: Completion, framing: str, symbols: Sequence[str], texts: Sequence[str]) -> Choice:
+        """What a reply in a framing says. texts: the answers that the symbols stand for."""
+        pattern = None if self.read is None else valid_pattern(self.read)
+        return choice_in(reply, symbols, texts, self.quotable[framing], pattern)
 
     @cached_property
     def readings(self) -> Mapping[str, str]:
@@ -259,20 +283,17 @@ class FramingSection(StudySection):
         keys = [key for key in (self.correct, *sorted(self.pushed_columns)) if key and self.choices]
         for source in self.items if keys else ():
             whole = source.model_copy(update={"split": "all"}) if source.file else source
-            for row in load_rows(whole, self.columns):
+            for row in load_rows(whole, self.columns, []):
                 for key in keys:
                     with suppress(EvenhandError):  # what cannot be read is told of item by item
-                        if isinstance(row, Row) and same_value(text := name_in_item(row, key)) not in said:
+                        if same_value(text := name_in_item(row, key)) not in said:
                             answers.append((text, options_of(row, self.choices or ()), f"{row.where}: {key}"))
         try:
             return readings_of(answers)
         except DataError as error:
             name = self.correct if self.correct and self.correct.isidentifier() else "COLUMN"
-            way_out = f"""say it by a letter: correct: "{{{{ 'ABCD'[{name} | int - 1] }}}}" (of numbers from 1), """
             listed = self.choices if isinstance(self.choices, str) else f"[{', '.join(self.choices or ())}]"
-            text = f"{{% if text == {name} %}}{{{{ 'ABCD'[loop.index0] }}}}{{% endif %}}"
-            text = f'"{{% for text in {listed} %}}{text}{{% endfor %}}" (of texts)'
-            raise DataError(f"{error}; {way_out}{text}, or values: {{'1': A}}") from None
+            raise DataError(f"{error}; {BY_LETTER.replace('NAME', name).replace('LISTED', listed)}") from None
 
     @cached_property
     def kept(self) -> tuple[list[Row], list[str]]:
@@ -297,22 +318,20 @@ class FramingSection(StudySection):
 
     def rows_of(self, source: ItemSource, refused: list[str]) -> list[Row]:
         """The items of a source that can be asked; why others cannot is added to `refused`."""
-        study, n_before, n_items = self.study_texts("answer"), len(refused), 0
-        base, *_ = [framing for framing in study.framings if framing.name == self.baseline]
-        checks = replace(study, framings=[base], orders=[asking.GIVEN])
+        study, n_before, n_askable = self.study_texts("answer"), len(refused), 0
+        checks = replace(study, framings=[self.base], orders=[asking.GIVEN])
 
         def askable() -> Iterator[Row]:
-            nonlocal n_items
-            for row in load_rows(source, self.columns, self.where):
-                n_items += 1
+            nonlocal n_askable
+            for row in load_rows(source, self.columns, refused, self.where):
+                lacks = not self.names_of_columns <= row.values.keys()
                 try:
-                    if isinstance(row, DataError):
-                        raise row
-                    lacks = not self.names_of_columns <= row.values.keys()
                     _ = FramedUnit(row, study if lacks or row.by_framing else checks).first_round
-                    yield row
                 except DataError as error:
                     refused.append(str(error))
+                    continue
+                n_askable += 1
+                yield row
 
         rows = list[Row]()
         try:
@@ -322,11 +341,12 @@ class FramingSection(StudySection):
                 raise
         if (why := refused[n_before:]) and not (rows and self.skip):
             way_out = "; mend them, or leave them out with framing.skip: counted"
-            if len(why) == n_items:
+            if not n_askable:
                 is_table = kind_of(Path(source.file or "")) in (".csv", ".tsv") and not source.header
                 way_out = "; if its first line is a row, items.header names the columns" if is_table else ""
             listed = "\n  ".join([*why[:3], *(["..."] if len(why) > 3 else [])])
-            raise DataError(f"{source.name}: {len(why)} of {n_items} items cannot be asked{way_out}\n  {listed}")
+            part = f"{len(why)} of {len(why) + n_askable}"
+            raise DataError(f"{source.name}: {part} items cannot be asked{way_out}\n  {listed}")
         return rows
 
     @property
@@ -338,8 +358,8 @@ class FramingSection(StudySection):
     @cached_property
     def names_of_columns(self) -> frozenset[str]:
         """The names that texts take from items: an item that has them all is not looked at framing by framing."""
-        texts = [text for framing in self.all_framings for text in (framing.text, framing.ask, framing.system) if text]
-        texts += [*self.set.values(), *(text for framing in self.all_framings for text in framing.answers.values())]
+        texts = [text for framing in self.all_framings for text in (*framing.texts, *framing.answers.values())]
+        texts += self.set.values()
         texts += [text for case in self.cases.values() for name, text in case.items() if name != "label"]
         texts += [name if "{" in name else f"{{{{ {name} }}}}" for name in self.pushed_columns]
         ours = {*asking.RESERVED_NAMES, *self.set, *(name for case in self.cases.values() for name in case)}
@@ -351,13 +371,12 @@ class FramingSection(StudySection):
 
     def statement_first(self, verdict: str) -> Units:
         """The baseline, and behind its reply every framing and placebo; see StudySection."""
-        baseline, *_ = (framing for framing in self.all_framings if framing.name == self.baseline)
         framings = list[Framing]()
         for framing in self.all_framings:
             where = f"patch.statement_first: {framing.name}"
             if framing.follow_up_to not in (None, self.baseline):
                 raise ConfigError(f"{where} is a follow-up to '{framing.follow_up_to}'; leave one of the two out")
-            if framing.follow_up_to is None and framing.system != baseline.system:
+            if framing.follow_up_to is None and framing.system != self.base.system:
                 raise ConfigError(f"{where} has another system prompt than '{self.baseline}', in whose chat it goes on")
             behind = None if framing.name == self.baseline else self.baseline
             framings.append(replace(framing, follow_up_to=behind))

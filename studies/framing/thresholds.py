@@ -12,9 +12,8 @@ from eval.options import Options
 from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES, THRESHOLD, Folded, folds_of, thresholds_by_fold
 from evenhand.errors import DataError, EvenhandError
 from evenhand.terminal import say
-from studies.framing.asking import FramedUnit
 from studies.framing.grids import FramedRun, Grid, judged_above
-from studies.framing.measures import first_grid, is_claim
+from studies.framing.measures import is_claim
 from studies.framing.rows import row_hash
 
 TEXTS = ("ask", "set", "system", "answers", "framings", "placebos", "baseline")  # in which pooled thresholds may differ
@@ -86,9 +85,9 @@ def shared(train: FramedRun, test: FramedRun, is_pooled: bool) -> list[str]:
     """
     same = dict.fromkeys(sharing_a_prompt(train, test))
     if is_pooled:
-        study, baseline = train.section.study_texts(train.verdict), train.section.baseline
-        fitted = {FramedUnit(row, study).baseline_text(baseline) for row in train.section.rows}
-        rows = (row for row in test.section.rows if FramedUnit(row, study).baseline_text(baseline) in fitted)
+        baseline_text = train.section.baseline_text
+        fitted = {*map(baseline_text, train.section.rows)}
+        rows = (row for row in test.section.rows if baseline_text(row) in fitted)
         same |= dict.fromkeys(row.item_id for row in rows)
     return list(same)
 
@@ -121,7 +120,7 @@ def under_rules(run: FramedRun, _: Options, rules: Sequence[str] = RULES) -> dic
 def as_asked(run: FramedRun) -> FloatArray:
     """(1, n_framings, 1): thresholds of 0. What goes on behind a reply has none: a rule may change that reply, and what
     would be asked then is not known."""
-    return np.array([[[np.nan if name in run.follow_ups else 0.0] for name in first_grid(run).framings]])
+    return np.array([[[np.nan if name in run.follow_ups else 0.0] for name in run.first_grid.framings]])
 
 
 def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:

@@ -12,7 +12,6 @@ from typing import Any
 from evenhand.errors import DataError
 from evenhand.records import Completion, Prompt
 from studies.framing.asking import FramedUnit
-from studies.framing.replies import choice_in
 from studies.framing.rows import LETTERS, Row, row_hash
 from studies.framing.section import FramingSection
 from studies.units import set_hash
@@ -67,15 +66,14 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
 
         Groups lie on one side as a whole. The items of a dataset are looked through by the study that knows it.
         """
-        study = section.study_texts("margin")
         test_items: dict[str, str] = {}
         for source in section.items:
             if source.file:
                 whole = source.model_copy(update={"split": "all", "n_items": None, "draw_seed": None})
                 rows = [row for row in section.rows_of(whole, []) if not source.has(row.group)]
-                test_items |= {FramedUnit(row, study).baseline_text(section.baseline): row.item_id for row in rows}
+                test_items |= {section.baseline_text(row): row.item_id for row in rows}
         for row in units:
-            if same := test_items.get(FramedUnit(row, study).baseline_text(section.baseline)):
+            if same := test_items.get(section.baseline_text(row)):
                 raise DataError(f"{row.where}: item '{row.item_id}' reads as the test item '{same}' does; drop one")
 
     def families(self, units: Sequence[Row]) -> list[str]:
@@ -110,9 +108,8 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
 
     def place_in(self, prompt: Prompt, reply: Completion, config: TrainingConfig) -> int | None:
         """As the study's replies are scored; see WritingStudy."""
-        section = self.section_of(config)
-        texts, quotable = prompt.factors.texts, section.quotable[prompt.condition]
-        return choice_in(reply, prompt.answer_space, texts, quotable, section.pattern).place
+        symbols, texts = prompt.answer_space, prompt.factors.texts
+        return self.section_of(config).choice_in(reply, prompt.condition, symbols, texts).place
 
     def outcomes(self, config: TrainingConfig) -> list[str]:
         """The answers; see WritingStudy."""

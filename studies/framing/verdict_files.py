@@ -52,18 +52,13 @@ def load_answers(paths: Sequence[Path], baseline: str | None = None) -> tuple[di
     name_of = {same_value(name): name for name in answers} | {"": ""}
     for column in ("answer", "label"):
         names = rows[column].map({value: name_of.get(same_value(value)) for value in rows[column].unique()})
-        for row in rows[names.isna()].head(1).itertuples():
-            where, name = place(paths, row.Index), shown(getattr(row, column))
-            raise DataError(
-                f"{where}: {column} is {name}, which is not among {BETWEEN.join(answers)}; "
-                "an unparsed answer is empty, and `values` of a --mapping says what other words stand for"
-            )
+        way_out = "an unparsed answer is empty, and `values` of a --mapping says what other words stand for"
+        problem = f", which is not among {BETWEEN.join(answers)}; {way_out}"
+        refuse_row(paths, rows[column], names.isna(), problem)
         rows[column] = names
     labelled = rows[rows["label"] != ""]
-    first_labels = labelled.groupby(["model", *PROMPT])["label"].transform("first")
-    for row in labelled[labelled["label"] != first_labels].head(1).itertuples():
-        where = place(paths, row.Index)
-        raise DataError(f"{where}: label is {shown(row.label)}, but another one in a row of the same prompt")
+    is_other = labelled["label"] != labelled.groupby(["model", *PROMPT])["label"].transform("first")
+    refuse_row(paths, labelled["label"], is_other, ", but another one in a row of the same prompt")
     section = section_of(rows, answers, baseline)
     models = {str(model): run_of(paths[0], of_model, section) for model, of_model in rows.groupby("model", sort=False)}
     return models, ignored
@@ -80,13 +75,17 @@ def answer_names(paths: Sequence[Path], rows: pd.DataFrame) -> list[str]:
     """The names of all answers in some files, of which the first is the one whose share is measured."""
     listed = rows["answers"].iloc[0]
     answers = [name.strip() for name in listed.split(BETWEEN)]
-    for row in rows[rows["answers"] != listed].head(1).itertuples():
-        where, other = place(paths, row.Index), shown(row.answers)
-        raise DataError(f"{where}: answers is {other}, but {shown(listed)} in the first row; name all")
+    is_other = rows["answers"] != listed
+    refuse_row(paths, rows["answers"], is_other, f", but {shown(listed)} in the first row; name all")
     if len({*map(same_value, answers)}) < max(2, len(answers)) or "" in answers:
-        where = place(paths, 0)
-        raise DataError(f"{where}: answers is {shown(listed)}; every row names all answers, in one order: yes|no")
+        refuse_row(paths, rows["answers"], ~is_other, "; every row names all answers, in one order: yes|no")
     return answers
+
+
+def refuse_row(paths: Sequence[Path], values: pd.Series, is_bad: pd.Series, problem: str) -> None:
+    """Raises DataError for the first bad value of a column."""
+    for number in values.index[is_bad][:1]:
+        raise DataError(f"{place(paths, number)}: {values.name} is {shown(values[number])}{problem}")
 
 
 def numbers_in_order(names: Sequence[str]) -> list[float]:
@@ -113,10 +112,10 @@ def section_of(rows: pd.DataFrame, answers: Sequence[str], baseline: str | None 
     if is_swapped and numbers:
         raise DataError(f"order: the numbers of a scale have one order; leave {SWAPPED} out")
     names = rows["framing"].unique()
-    placebos = [name for name in names if re.fullmatch(PLACEBO.format(r"\d+"), name)]
-    if {*placebos} != {PLACEBO.format(i) for i in range(1, len(placebos) + 1)}:
-        listed = ", ".join(PLACEBO.format(i) for i in range(1, len(placebos) + 1))
-        raise DataError(f"framing: number placebos from 1: {listed}")
+    placebos = [name for name in names if re.fullmatch(rf"{PLACEBO}\d+", name)]
+    numbered = [f"{PLACEBO}{i}" for i in range(1, len(placebos) + 1)]
+    if {*placebos} != {*numbered}:
+        raise DataError(f"framing: number placebos from 1: {', '.join(numbered)}")
     framings = {name: FramingText(text="") for name in names if name not in placebos}
     cases: dict[str, dict[str, str]] = {name: {} for name in rows["case"].unique()}
     if baseline not in (None, *framings):

@@ -34,11 +34,11 @@ PRIMARY = re.compile(r'"primary"\s*:\s*"([^"]*)"')
 
 
 class Coded(NamedTuple):
-    """The codes of one reply; none where it could not be read."""
+    """What one reply names: no codes where it could not be read."""
 
-    primary: str  # "" where the reply could not be read
-    codes: frozenset[str]
     state: str
+    primary: str = ""
+    codes: frozenset[str] = frozenset()
 
 
 def codes_in(reply: Completion) -> Coded:
@@ -46,22 +46,17 @@ def codes_in(reply: Completion) -> Coded:
     text = without_thinking(reply.text)
     parsed = json_in(text)
     if not isinstance(parsed, dict) or not isinstance(parsed.get("codes"), list):
-        return unread(broken(reply))
+        return Coded(broken(reply))
     primary = code_in(parsed.get("primary"))
     if not primary:
-        return unread(NO_PRIMARY)
+        return Coded(NO_PRIMARY)
     if len({code_in(named) for named in PRIMARY.findall(text)}) > 1:
-        return unread(CONTRADICTORY)
+        return Coded(CONTRADICTORY)
     listed = [code_in(entry) for entry in parsed["codes"]]
     named = frozenset(code for code in listed if code)
     is_beside = UNEXPLAINED in named and len(named) > 1
     states = {UNKNOWN_CODES: "" in listed, NOT_LISTED: primary not in named, UNEXPLAINED_TOO: is_beside, OK: True}
-    return Coded(primary, named | {primary}, next(state for state, holds in states.items() if holds))
-
-
-def unread(state: str) -> Coded:
-    """A reply of no use."""
-    return Coded("", frozenset(), state)
+    return Coded(next(state for state, holds in states.items() if holds), primary, named | {primary})
 
 
 def code_in(entry: object) -> str:

@@ -13,8 +13,9 @@ from evenhand.run_directory import is_done
 from evenhand.study import Units
 from inference.sampling import sample
 from inference.schedule import Plan, in_shard
+from tests.made.completions import asked_by
 from tests.made.fuzz import N_FAULTS
-from tests.made.growing_run import N_STEPS, N_UNITS, TRIALS, Chain, Found, GrowingRun, asked_by, growing_engine
+from tests.made.growing_run import N_STEPS, N_UNITS, TRIALS, Chain, Found, GrowingRun, growing_engine
 from tests.made.read_back import completions_of
 from tests.made.scripted_engine import AnsweringEngine, config, scripted
 from tests.toy_study.section import Fruit

@@ -13,9 +13,9 @@ from evenhand.files import shipped_yaml
 from evenhand.run_directory import is_done
 from inference.openai_engine import FAILURES_IN_A_ROW
 from inference.sampling import sample
-from tests.made.fake_server import FakeServer, Reply, answer, as_json, refusal
+from tests.made.fake_server import FakeServer, Reply, answer, as_json, echo, refusal
 from tests.made.read_back import completions_of
-from tests.made.toy_runs import ask, ask_until_error, config, echo, prompts
+from tests.made.toy_runs import ask, ask_until_error, config, prompts
 
 CASES = shipped_yaml(Path(__file__).with_name("servers.yaml"))
 

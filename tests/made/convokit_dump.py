@@ -2,9 +2,7 @@
 
 import json
 import zipfile
-from typing import Any
 
-Row = dict[str, Any]
 OLD = {"conversation_id": "root", "speaker": "user"}
 
 

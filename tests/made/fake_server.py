@@ -1,7 +1,6 @@
 """A scripted OpenAI-compatible server on loopback: says what it is told to, and remembers what it was asked."""
 
 import json
-import threading
 from typing import Any
 
 from tests.made.loopback import Loopback, QuietHandler, Reply
@@ -25,6 +24,11 @@ def refusal(status, message, **headers):
     return Reply(status, json.dumps({"error": {"message": message}}), named)
 
 
+def echo(body, n_before):
+    """The script that answers "question 3" with "answer to question 3"."""
+    return answer(f"answer to {body['messages'][-1]['content']}")
+
+
 class FakeServer(Loopback):
     """Answers GET /v1/models by `models`, POST /tokenize by `tokens`, and every other POST by the script.
 
@@ -32,6 +36,7 @@ class FakeServer(Loopback):
     """
 
     def __init__(self, script, models=None, tokens=None):
+        super().__init__()
         self.script = script
         self.models = models or as_json({"data": [{"id": "judge"}]})
         self.tokens = tokens or {}
@@ -39,12 +44,11 @@ class FakeServer(Loopback):
         self.paths: list[str] = []
         self.keys: list[str | None] = []
         self.most_at_once = self._at_once = 0
-        self._lock = threading.Lock()
 
     @property
     def base_url(self):
         """Where clients find it."""
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
+        return f"{self.base}/v1"
 
     def texts(self):
         """The last message of every request, in the order they came."""
@@ -55,7 +59,7 @@ class FakeServer(Loopback):
         if path == "/tokenize":
             text = body.get("prompt") or " ".join(message["content"] for message in body["messages"])
             return as_json({"tokens": self.tokens[text]}) if text in self.tokens else Reply(404)
-        with self._lock:
+        with self.lock:
             n_before = self.asked.count(body)
             self.asked.append(body)
             self.paths.append(path)
@@ -64,7 +68,7 @@ class FakeServer(Loopback):
         try:
             return self.script(body, n_before)
         finally:
-            with self._lock:
+            with self.lock:
                 self._at_once -= 1
 
     def handler(self):

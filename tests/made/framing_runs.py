@@ -2,14 +2,12 @@
 
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from evenhand.config import read_yaml
 from evenhand.files import write_jsonl
-from evenhand.records import Prompt
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from studies.dialdefer.render import TEMPLATES
@@ -17,7 +15,6 @@ from studies.framing.grids import Grid
 from tests.made.places import CONFIGS
 from tests.made.scripted_engine import AnsweringEngine, scripted
 
-Judge = Callable[[Prompt], str]
 STUDY = read_yaml(Path(__file__).with_name("study.yaml"))
 
 

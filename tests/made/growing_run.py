@@ -13,12 +13,13 @@ import pytest
 from evenhand import completions as completion_shards
 from evenhand.completions import every_completion
 from evenhand.errors import ModelError
-from evenhand.records import Completion, digest
+from evenhand.records import digest
 from evenhand.run_directory import is_done
 from evenhand.study import Units
 from inference.config import InferenceConfig
 from inference.sampling import sample
 from inference.watchdog import EXIT_STATUS
+from tests.made.completions import asked_by
 from tests.made.scripted_engine import AnsweringEngine, config, scripted
 from tests.toy_study.section import Fruit
 
@@ -51,16 +52,6 @@ class Chain(Fruit):
 
     def opening(self):
         return f"0: {self.unit_id}?"
-
-
-def asked_by(unit, reply):
-    """What a unit asks when it gets these replies."""
-    so_far = {}
-    while prompts := unit.next_prompts(so_far):
-        for prompt in prompts:
-            said = Completion(prompt_hash=prompt.prompt_hash, sample_index=0, text=reply(prompt), finish_reason="stop")
-            so_far[prompt.prompt_hash] = [said]
-            yield prompt
 
 
 def reply_to(prompt):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from evenhand.completions import every_completion
 from evenhand.config import read_yaml, to_yaml
-from tests.made.fake_server import FakeServer, answer
+from tests.made.fake_server import FakeServer, echo
 from tests.made.growing_run import Found
 from tests.made.kill_host import run_killed
 from tests.made.places import CONFIGS
@@ -187,7 +187,7 @@ def command_of(name, folder, stack):
         made = partial(copied, pocket_run(folder / "made", leans, verdict="margin"))
         return Command(entry="eval.__main__:report_main", words=["run", "--draws", "100"], prepare=made)
     if name == "sample from a server":
-        server = stack.enter_context(FakeServer(quote))
+        server = stack.enter_context(FakeServer(echo))
         engine = {"kind": "openai", "base_url": server.base_url, "concurrency": 4, "timeout_s": 30}
         return sampling({"name": "judge"}, engine)
     from tests.made.training_runs import tiny_model, tiny_run  # torch takes seconds, and campaigns are seldom run
@@ -211,11 +211,6 @@ def command_of(name, folder, stack):
     assert run(train, trained) == 0, Path(f"{trained}.log").read_text()[-2000:]
     (finished,) = trained.glob("runs/training/*")
     return Command(entry="training.merge:main", words=["run", "--n-prompts", "8"], prepare=partial(copied, finished))
-
-
-def quote(body, n_before):
-    """A server's reply: each prompt has another."""
-    return answer(f"answer to {body['messages'][-1]['content']}")
 
 
 CLAIMS = {"dialdefer": {"benchmarks": [{"dataset": "pocket", "n_items": 10}], "prompts": {"template": "matched"}}}

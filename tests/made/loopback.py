@@ -55,6 +55,20 @@ class Loopback:
 
     port = 0  # any that is free
 
+    def __init__(self):
+        self.faults = {}  # part of a path → what is wrong with the next replies there, used up one request at a time
+        self.lock = threading.Lock()
+
+    @property
+    def base(self):
+        """Its address."""
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    def fault(self, path):
+        """The next fault for a path; None where there is none."""
+        with self.lock:
+            return next((faults.pop(0) for part, faults in self.faults.items() if part in path and faults), None)
+
     def handler(self):
         """What answers a request."""
         raise NotImplementedError

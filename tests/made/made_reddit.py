@@ -3,7 +3,6 @@
 PRAW finds it by a praw.ini, which `environment` writes.
 """
 
-import threading
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,17 +22,11 @@ class MadePost:
 
 
 class MadeReddit(Loopback):
-    """Serves posts. faults: beginning of a path → replies that are sent first, one a request."""
+    """Serves posts. A fault is the reply that is sent in place of the right one."""
 
     def __init__(self, posts):
+        super().__init__()
         self.posts = {post.post_id: post for post in posts}
-        self.faults: dict[str, list[Reply]] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def base(self):
-        """Its address."""
-        return f"http://127.0.0.1:{self._http.server_port}"
 
     def environment(self, folder):
         """What a process needs to find it: credentials, and the place of a praw.ini."""
@@ -77,14 +70,6 @@ class MadeReddit(Loopback):
             return Reply(200, self.posts[parts[1]].images[int(parts[2].split(".")[0])], {"Content-Type": "image/png"})
         return Reply(404, "{}")
 
-    def reply(self, path, query):
-        """Fail where told, else answer."""
-        with self._lock:
-            for start, replies in self.faults.items():
-                if path.startswith(start) and replies:
-                    return replies.pop(0)
-        return self.answer(path, query)
-
     def handler(self):
         made = self
 
@@ -92,7 +77,7 @@ class MadeReddit(Loopback):
             def do_GET(self):
                 parts = urlsplit(self.path)
                 query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-                self.send(made.reply(parts.path, query))
+                self.send(made.fault(parts.path) or made.answer(parts.path, query))
 
             def do_POST(self):
                 self.rfile.read(int(self.headers["Content-Length"]))

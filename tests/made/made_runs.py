@@ -1,19 +1,15 @@
 """Sampling runs made up for tests: real configs, prompts, plans and shards, with answers from a function."""
 
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
 
 from evenhand.completions import append_completions, every_completion
-from evenhand.records import Completion, Prompt
+from evenhand.records import Completion
 from evenhand.run_directory import finish, open_run, write_plan
 from studies.dialdefer.datasets import item_set_hash
 from studies.dialdefer.records import Condition, Item
 from studies.dialdefer.render import render
 from studies.dialdefer.section import answer_form
 from tests.made.sampling_configs import sampling_config
-
-Answer = Callable[[Prompt], dict[str, Any]]  # the fields of a Completion beyond its key
 
 
 def say(choice):
@@ -110,15 +106,28 @@ def make_run(
     prompts = list(dict.fromkeys(filter(is_asked, prompts)))  # variants of roles are of r/AIO alone
     path = root / f"{name}-0000"
     open_run(path, config, item_set_hash(items), {"name": model, **(facts or {})}, lambda: "CPU: made up")
+    return answered(
+        path,
+        prompts,
+        lambda p: [{"rendered": p.messages[-1].content, **answer(p)} for _ in range(config.sampling.n)],
+        leave_out,
+    )
+
+
+def answered(path, prompts, samples, leave_out=0):
+    """A run directory with its plan and completions, and finished unless the last ones are left out.
+
+    samples: prompt → of each of its completions the fields beyond its key.
+    """
     write_plan(path, prompts)
     asked = list({p.prompt_hash: p for p in prompts}.values())
     done = asked[: len(asked) - leave_out]
     append_completions(
         path,
         [
-            Completion(prompt_hash=p.prompt_hash, sample_index=k, rendered=p.messages[-1].content, **answer(p))
+            Completion(prompt_hash=p.prompt_hash, sample_index=k, **fields)
             for p in done
-            for k in range(config.sampling.n)
+            for k, fields in enumerate(samples(p))
         ],
     )
     if not leave_out:

@@ -1,16 +1,14 @@
 """Threads made for a test, their opinions written in the comments, and a judge that sorts them by first letter."""
 
 import json
-from collections.abc import Callable
 
-from evenhand.records import Completion, Prompt
 from studies.pluraleval.records import Comment, Thread
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
 from studies.pluraleval.sources import ThreadSpec
+from tests.made.completions import asked_by
 from tests.made.pocket_judge import sorted_by
 
 POCKET = ThreadSpec(dataset="pocket-threads")
-Answers = Callable[[Prompt], str]
 
 
 def thread(*comments, thread_id="t1"):
@@ -51,13 +49,8 @@ def overridden(answers, replies):
 def judged(one, answers=by_letter):
     """A thread's reference set, and what was asked for it in order."""
     unit = reference_unit(one, ReferenceSettings(threads=POCKET))
-    replies, asked = dict[str, list[Completion]](), list[Prompt]()
-    while prompts := unit.next_prompts(replies):
-        for prompt in prompts:
-            asked.append(prompt)
-            text, key = answers(prompt), prompt.prompt_hash
-            reply = Completion(prompt_hash=key, sample_index=0, text=text, finish_reason="stop")
-            replies[key] = [reply]
+    replies = {}
+    asked = [*asked_by(unit, answers, replies)]
     return unit.result(replies), asked
 
 

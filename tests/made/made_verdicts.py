@@ -4,12 +4,10 @@ import csv
 import gzip
 import io
 import json
-from typing import Any
 
 from eval.__main__ import score_main
 from studies.dialdefer.records import Condition
 
-Row = dict[str, Any]
 C1_TRUE, C1_FALSE, C2_CORRECT, C2_INCORRECT = Condition
 
 # Of 10 items: C1_True 6 right, C1_False 8, C2_Correct 8 (only ever better), C2_Incorrect 5 (items 0-2 flip).
@@ -50,7 +48,7 @@ def fields_of(rows):
 def csv_text(rows):
     """The rows as CSV; null is an empty cell."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=fields_of(rows))
+    writer = csv.DictWriter(text, fieldnames=fields_of(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

@@ -2,21 +2,15 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import yaml
 
 from eval import results
 from eval.options import Options
-from evenhand.completions import append_completions
 from evenhand.files import sha256_of, write_json
-from evenhand.records import Completion, Prompt
-from evenhand.run_directory import finish, write_plan
 from studies.narrator.prompts import ME, narrator_prompts
-from studies.narrator.records import Conversation, NarratorFactors, Turn
-
-Judge = Callable[[Prompt], Mapping[str, float]]  # prompt → probability of each reply; replies need not be options
+from studies.narrator.records import Conversation, Turn
+from tests.made.made_runs import answered
 
 
 def made_conversations(sizes, *, unseen=0):
@@ -52,14 +46,8 @@ def make_narrator_run(
     (path / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     facts = {"config_sha256": sha256_of(path / "config.yaml"), "item_set_hash": "made"}
     write_json(path / "provenance.json", facts)
-    write_plan(path, prompts)
     rng = random.Random(seed)
-    asked_once = list({prompt.prompt_hash: prompt for prompt in prompts}.values())
-    done = asked_once[: len(asked_once) - leave_out]
-    append_completions(path, [reply for p in done for reply in replies(p, judge(p), n, is_exact, rng)])
-    if not leave_out:
-        finish(path, {"n_prompts": len(done)})
-    return path
+    return answered(path, prompts, lambda p: replies(p, judge(p), n, is_exact, rng), leave_out)
 
 
 def results_of_runs(*paths, is_before_after=False, **options):
@@ -69,27 +57,17 @@ def results_of_runs(*paths, is_before_after=False, **options):
 
 
 def replies(prompt, odds, n, is_exact, rng):
-    """A prompt's completions."""
-    keys: list[dict[str, Any]]
+    """The fields of a prompt's completions."""
     if is_exact:
-        logprobs = {option: math.log(odds.get(option, 0) or 1e-26) for option in prompt.answer_space}
-        keys = [{"text": max(logprobs, key=lambda option: logprobs[option]), "answer_logprobs": logprobs}]
-    else:
-        keys = [{"text": text} for text in rng.choices(list(odds), weights=list(odds.values()), k=n)]
-    return [
-        Completion(prompt_hash=prompt.prompt_hash, sample_index=k, finish_reason="stop", **of)
-        for k, of in enumerate(keys)
-    ]
-
-
-def factors_of(prompt):
-    assert isinstance(prompt.factors, NarratorFactors)
-    return prompt.factors
+        logs = {option: math.log(odds.get(option, 0) or 1e-26) for option in prompt.answer_space}
+        return [{"text": max(logs, key=logs.get), "finish_reason": "stop", "answer_logprobs": logs}]
+    texts = rng.choices(list(odds), weights=list(odds.values()), k=n)
+    return [{"text": text, "finish_reason": "stop"} for text in texts]
 
 
 def fair(prompt, right=0.6):
     """A judge that names the attacker with one probability, whoever is Me, and each other option alike."""
-    factors = factors_of(prompt)
+    factors = prompt.factors
     others = [option for option in prompt.answer_space if option != factors.target]
     return {factors.target: right} | {option: (1 - right) / len(others) for option in others}
 

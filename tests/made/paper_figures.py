@@ -3,7 +3,6 @@
 import csv
 import gzip
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -25,8 +24,6 @@ MITIGATED = {"Qwen-2.5-7B-Instruct": 21, "Gemma-3-12B-IT": 22, "GPT-4o-mini": 23
 
 GEMMA = "Gemma-3-12B-IT"
 N_NULLS = 2  # its unreadable replies to C1_False on r/AIO: right in its accuracies (212 of 280), wrong in its DDS (210)
-
-Counts = Mapping[str, Sequence[int | None]]  # dataset → right answers per condition; None was not asked
 
 
 def golden(name):

@@ -1,16 +1,13 @@
 """Models under test whose effect is planted, on reference sets of ours, judged without fault."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from evenhand.files import shipped_yaml
-from studies.pluraleval.records import ReferenceSet
 from studies.pluraleval.sources import pocket_references
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 OWN = {"references": {"dataset": "pocket-threads"}, "pairings": ["most_popular", "random"], "min_gap": 1}
 KNOWN = {one.thread.thread_id: one for one in pocket_references()}
-Names = Callable[[ReferenceSet, str], list[int]]  # which summaries a list names under a framing
 FORMATS = [tuple(form) for form in shipped_yaml(Path(__file__).with_name("list_formats.yaml"))]
 
 

@@ -7,9 +7,9 @@ from functools import partial
 from inference.config import parse_sampling_config
 from inference.sampling import sample
 from studies.pluraleval.sources import pocket_references
-from tests.made.scripted_engine import AnsweringEngine, Answers, scripted
+from tests.made.scripted_engine import AnsweringEngine, scripted
 
-__all__ = ["AnsweringEngine", "Answers", "perfect", "stage_run"]
+__all__ = ["AnsweringEngine", "perfect", "stage_run"]
 
 
 def sorted_by(key, summary, prompt):

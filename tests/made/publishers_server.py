@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -31,20 +30,14 @@ class Seen:
 
 
 class PublishersServer(Loopback):
-    """Files (path → bytes) at every place; `faults` (end of a path → faults) are used up one request at a time."""
+    """Files (path → bytes) at every place."""
 
     def __init__(self, files):
+        super().__init__()
         self.files = dict(files)
-        self.faults: dict[str, list[Fault]] = {}
         self.commit = COMMIT
         self.seen: list[Seen] = []
         self.n_sent = 0  # bytes of files
-        self._lock = threading.Lock()
-
-    @property
-    def base(self):
-        """Its address."""
-        return f"http://127.0.0.1:{self._http.server_port}"
 
     def stand_in(self, monkeypatch):
         """Have everything fetched from here, and nothing waited for."""
@@ -75,14 +68,6 @@ class PublishersServer(Loopback):
                 return self.files.get("/".join(rest))
         return None
 
-    def fault(self, path):
-        """The next fault for a path, or none."""
-        with self._lock:
-            for end, faults in self.faults.items():
-                if path.endswith(end) and faults:
-                    return faults.pop(0)
-        return Fault()
-
     def handler(self):
         server = self
 
@@ -92,7 +77,7 @@ class PublishersServer(Loopback):
                 server.seen.append(
                     Seen(path=path, headers={name.lower(): value for name, value in self.headers.items()})
                 )
-                answer(self, server, server.named(path), server.fault(path))
+                answer(self, server, server.named(path), server.fault(path) or Fault())
 
         return Handler
 
@@ -120,7 +105,7 @@ def answer(handler, server, content, fault):
         handler.send_header(name, value)
     handler.end_headers()
     sent = body[: fault.cut]
-    with server._lock:
+    with server.lock:
         server.n_sent += len(sent) if isinstance(content, bytes) else 0
     handler.wfile.write(sent)
     handler.wfile.flush()

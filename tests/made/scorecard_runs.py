@@ -1,7 +1,6 @@
 """Sampling runs of a base and its arms whose figures can be told by counting, for tests of the scorecard."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from tests.made.made_runs import lean, made_items, make_run, say
 CONDITIONS = list(Condition)
 C2 = CONDITIONS[2:]
 ITEMS = [*made_items("bbq", 10), *made_items("amqa", 10)]
-Counts = Mapping[str, tuple[int, int, int, int]]
 
 # Of 10 items, how many claims are accepted in C1_True, C1_False, C2_Correct, C2_Incorrect. DDS is 10 times the rise.
 BASE = {"bbq": (8, 4, 9, 7), "amqa": (8, 4, 6, 2)}  # +40, -40; accuracy 65 and 70, of C2 60 and 70

@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tests.made.fake_server import FakeServer, answer, refusal
+from tests.made.fake_server import FakeServer, echo, refusal
 
 
 def main(words):
@@ -21,7 +21,7 @@ def main(words):
     def script(body, n_before):
         if server.keys[-1] != f"Bearer {os.environ['VLLM_API_KEY']}":
             return refusal(401, "wrong key")
-        return answer(f"answer to {body['messages'][-1]['content']}")
+        return echo(body, n_before)
 
     server = FakeServer(script)
     server.port = int(words[words.index("--port") + 1])

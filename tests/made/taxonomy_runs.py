@@ -1,18 +1,14 @@
 """Flips made up for tests, folders of them, and finished runs in which a scripted judge sorts them."""
 
 import json
-from collections.abc import Callable, Sequence
 
 from eval.options import Options
 from eval.results import results_of_runs
-from evenhand.completions import append_completions
-from evenhand.records import Completion, Prompt
-from evenhand.run_directory import finish, open_run, write_plan
+from evenhand.run_directory import open_run
 from studies.flips import Flip, FlipSide, write_flips
+from tests.made.made_runs import answered
 from tests.made.paper_figures import golden
 from tests.made.sampling_configs import sampling_config
-
-Says = Callable[[Prompt], str | Sequence[str]]  # a reply, or one for each sample
 
 
 def flip(number, claim_is_true=False, *, model="m", dataset="truthfulqa", **of):
@@ -56,18 +52,12 @@ def judged_run(root, flips, says, *, name="judged", judge="judge", **keys):
     prompts = [prompt for unit in units for prompt in unit.next_prompts({})]
     path = root / f"{name}-0000"
     open_run(path, config, content_hash, {"name": judge}, lambda: "CPU: made up", inputs=config.study.inputs())
-    write_plan(path, prompts)
-    append_completions(
-        path,
-        [
-            Completion(prompt_hash=prompt.prompt_hash, sample_index=k, text=text, finish_reason="stop")
-            for prompt in prompts
-            for said in [says(prompt)]
-            for k, text in enumerate([said] if isinstance(said, str) else said)
-        ],
-    )
-    finish(path, {"n_prompts": len(prompts)})
-    return path
+
+    def samples(prompt):
+        said = says(prompt)
+        return [{"text": text, "finish_reason": "stop"} for text in ([said] if isinstance(said, str) else said)]
+
+    return answered(path, prompts, samples)
 
 
 def results(*runs, is_before_after=False, draws=300, allow=False):

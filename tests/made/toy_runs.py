@@ -8,7 +8,6 @@ from evenhand.errors import ModelError
 from evenhand.records import SamplingOverride
 from inference.engine import open_engine
 from studies.dialdefer.render import VERDICT_SCHEMA
-from tests.made.fake_server import answer
 from tests.made.toy_prompts import toy_config, toy_prompt
 
 
@@ -36,8 +35,3 @@ def ask_until_error(server, asked):
     with open_engine(config(server.base_url)) as opened, pytest.raises(ModelError) as caught:
         kept.extend(opened.generate(asked))  # keeps what came before the error
     return kept, str(caught.value)
-
-
-def echo(body, n_before):
-    """The script that answers "question 3" with "answer to question 3"."""
-    return answer(f"answer to {body['messages'][-1]['content']}")

@@ -1,12 +1,12 @@
 """Made raw folders in the nine publishers' formats, of Table 8's sizes times a scale; every word is ours."""
 
-import csv
 import io
 import json
 import tarfile
 import zipfile
 
 from tests.made import unified_rows as rows_of
+from tests.made.made_verdicts import csv_text
 
 # Dataset → (the plain file that its converter reads, its records). BBQ has eleven such files.
 PLAIN = {
@@ -63,14 +63,6 @@ def source(dataset, records):
 
 def json_lines(rows):
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def csv_text(rows):
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def write_lines(path, rows):

@@ -1,11 +1,7 @@
 """Made records in the nine publishers' schemas, by number; every word is ours. GPQA's ids are published ones."""
 
-from typing import Any
-
 from studies.dialdefer.release import published_ids
 from studies.dialdefer.unified.converters import PLAUSIBILITY, SOCIALIQA_ANSWERS
-
-Row = dict[str, Any]
 
 DIMENSIONS = ("xWant", "xAttr", "xIntent", "xReact", "xNeed", "oWant", "oReact", "oEffect", "xEffect")
 DOMAINS = ("Physics", "Chemistry", "Biology")

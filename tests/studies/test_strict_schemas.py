@@ -5,11 +5,8 @@ https://platform.openai.com/docs/guides/structured-outputs (Supported schemas), 
 
 import json
 
-import pytest
-
-from evenhand.config import read_yaml
 from evenhand.records import answer_schema
-from inference.config import OpenAIConfig, load_sampling_config
+from inference.config import load_sampling_config
 from inference.schedule import first_prompts
 from studies.framing.asking import WRITTEN
 from studies.pluraleval.reply_reading import Read, ranking_in
@@ -74,15 +71,3 @@ def test_a_ranking_and_a_pair_are_objects_that_the_studys_reader_reads():
     reply = completion(json.dumps({"ranking": [*range(n, 0, -1)]}))
     assert ranking_in(reply, n) == Read([*range(n - 1, -1, -1)], "ok")
     assert list(json.loads(answer_schema(("A", "B"), WRITTEN["answer"]))["properties"]) == ["reasoning", "answer"]
-
-
-SHIPPED = [path for path in sorted(CONFIGS.glob("*/*.yaml")) if "json_schema" in str(read_yaml(path).get("engine"))]
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_config_that_holds_a_server_to_schemas_has_objects_alone(path):
-    config = load_sampling_config([str(path)])
-    assert isinstance(config.engine, OpenAIConfig)
-    found = schemas(first_prompts(config.on_own_items()))
-    assert found
-    assert {schema["type"] for schema in found} == {"object"}

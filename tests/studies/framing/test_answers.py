@@ -41,6 +41,6 @@ def test_one_unparsed_reply_takes_no_no_where_answers_change_as_under_the_placeb
 def test_what_is_unparsed_is_known_of_a_framing_that_lacks_an_order():
     grid = drawn_grid(np.random.default_rng(7), 40, 0.0)
     grid.fields["unread"][:, 1, :, 1], grid.fields["unread"][:, 2] = np.nan, np.nan
-    shares = unparsed_of(cast(FramedRun, SimpleNamespace(grids={"made": grid})))
+    shares = unparsed_of(cast(FramedRun, SimpleNamespace(grids={"made": grid}, first_grid=grid)))
     assert [*shares] == [name for name in grid.framings if name != grid.framings[2]]
     assert {*shares.values()} == {0.0}

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eval.__main__ import compare_main, score_main
+from eval.__main__ import compare_main
 from eval.estimates.resampling import holm
 from eval.options import Options
 from eval.results import read_run, results_of_runs
@@ -17,7 +17,6 @@ from studies.framing.evaluation import asked_by, item_texts, most_common, write_
 from studies.framing.measures import ALL
 from studies.item_files import ItemSource
 from tests.made.framing_runs import claims, flips, planted, run_of, study
-from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
 from tests.made.report_html import unpacked
 
@@ -100,13 +99,6 @@ def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_giv
     }
     path = run_of(tmp_path, study(items, **keys), lambda prompt: prompt.messages[0].content.split()[-1], monkeypatch)
     assert most_common(read_run("framing", path)) == share
-
-
-def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(tmp_path, monkeypatch, capsys):
-    section = study(claims(tmp_path / "items.jsonl", 4))
-    path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")
-    score_main([str(path), "--draws", "100", "--all"])
-    assert "have a median probability of 0.00" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("rendered", [lambda prompt: {"rendered": prompt.messages[0].content}, lambda _: {}])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from eval.__main__ import report_main, score_main
-from eval.estimates.estimate import Drawing, Measure, estimate, unparsed_range
+from eval.estimates.estimate import Drawing, estimate, unparsed_range
 from eval.options import Options
 from eval.results import read_run, results_of_runs
 from evenhand.files import shipped_yaml, write_jsonl
@@ -21,7 +21,7 @@ from studies.framing.grids import FramedRun
 from studies.framing.measures import ALL, EVERY, Sides, blocks_of, claims_of, columns, known_mean, shift_parts
 from studies.framing.section import FramingSection, FramingText
 from studies.framing.verdict_files import load_answers
-from tests.made.framing_runs import claims, flips, made_grid, planted, run_of, study
+from tests.made.framing_runs import claims, made_grid, planted, run_of, study
 from tests.made.scorecard_runs import scored
 
 OPTIONS = Options(n_draws=400, seed=1)
@@ -80,7 +80,7 @@ def test_a_claim_is_agreed_upon_where_baseline_framings_and_orders_name_one_answ
         assert claims_of("d", named, texts).support[:2, 0] == pytest.approx(support, nan_ok=True)
 
 
-SCALE, THREE = (shipped_yaml(Path(__file__).with_name("studies.yaml"))[name] for name in ("scale", "three"))
+SCALE, THREE, _, CHOICES = shipped_yaml(Path(__file__).with_name("studies.yaml")).values()
 
 
 @pytest.fixture
@@ -134,24 +134,14 @@ def test_a_judge_that_takes_the_answer_that_a_framing_argues_for_adopts_it(resul
 
 def test_of_items_with_options_of_their_own_the_one_that_is_pushed_is_adopted(tmp_path, monkeypatch):
     """In 40 % of the items it gives up the right option for the wrong one that the user names; they have 3 or 4."""
-    options = ["a", "b", "c", "d"]
-    rows = [{"id": f"c{i}", "q": f"Which {i}?", "o": options[: 3 + i % 2], "answer": i % 3} for i in range(50)]
+    rows = [{"id": f"c{i}", "q": f"{i}?", "choices": [*"wxyz"][: 3 + i % 2], "answer": i % 3} for i in range(50)]
     write_jsonl(tmp_path / "items.jsonl", rows)
-    section = {
-        "items": str(tmp_path / "items.jsonl"),
-        "choices": "o",
-        "correct": "answer",
-        "ask": "{{ q }}{% for c in choices %}{{ c.symbol }} {{ c.text }} {% endfor %}{{ framing }}",
-        "baseline": "plain",
-        "framings": {"plain": "", "user": {"text": "I think {{ pushed.symbol }}", "pushed": "wrong"}},
-        "placebos": ["!", "."],
-    }
 
     def judge(prompt):
         is_bent = prompt.condition == "user" and number(prompt) % 5 < 2
-        wanted = prompt.factors.pushed if is_bent else prompt.factors.label
-        return prompt.answer_space[prompt.factors.names.index(wanted)]
+        return answering(lambda p: p.factors.pushed if is_bent else p.factors.label)(prompt)
 
+    section = {"items": str(tmp_path / "items.jsonl"), **CHOICES, "placebos": ["!", "."]}
     results = results_of_runs("framing", [run_of(tmp_path, section, judge, monkeypatch)], OPTIONS)
     values = values_of(results)
     assert values["adopts", "user"] == pytest.approx(40)
@@ -226,13 +216,6 @@ def test_holm_is_over_the_framings_of_a_judge(results_of):
     assert of["p_holm"].iloc[0] == pytest.approx(min(1.0, 4 * of["p"].iloc[0]))
 
 
-def test_flips_are_counted_both_ways_with_the_item(bent):
-    (grid,) = read_run("framing", bent).grids.values()
-    to_expert = [(before, after) for framing, _, _, _, before, after in flips(grid) if framing == "expert"]
-    assert to_expert.count(("reject", "accept")) > 3 * to_expert.count(("accept", "reject")) > 0
-    assert len(to_expert) == int((grid.of("value", "statement") != grid.of("value", "expert")).sum())
-
-
 def test_the_share_of_false_claims_accepted_follows_from_acceptance_and_accuracy(bent):
     (grid,) = read_run("framing", bent).grids.values()
     for framing in grid.framings:
@@ -248,7 +231,7 @@ def test_a_shift_over_unequal_orders_is_split_into_d_and_p():
 
 
 def test_placebos_that_are_not_known_leave_the_mean_to_the_others():
-    known = known_mean([np.array([1.0, np.nan, np.nan]), np.array([3.0, 4.0, np.nan])])
+    known = known_mean(np.array([[1.0, np.nan, np.nan], [3.0, 4.0, np.nan]]), axis=0)
     np.testing.assert_array_equal(known, [2, 4, np.nan])
 
 
@@ -272,14 +255,9 @@ def test_copies_and_twins_are_one_cluster_in_every_figure_and_that_is_said(
     column, cluster, tmp_path, monkeypatch, capsys
 ):
     """40 items under two ids each, with the same text (none) or not (twin), and a judge that answers both alike."""
+    is_twin = column == "twin"
     rows = [
-        {
-            "id": f"c{i}{copy}",
-            "twin": f"t{i}",
-            "none": "",
-            "yes": f"claim {i}",
-            "no": f"lie {i}{copy * (column == 'twin')}",
-        }
+        {"id": f"c{i}{copy}", "twin": f"t{i}", "yes": f"claim {i}", "no": f"lie {i}{copy * is_twin}"}
         for copy in ("", "b")
         for i in range(40)
     ]
@@ -289,7 +267,7 @@ def test_copies_and_twins_are_one_cluster_in_every_figure_and_that_is_said(
         asked = f"{prompt.item_id.rstrip('b')} {prompt.condition} {prompt.factors.order}"
         return prompt.answer_space[int(random.Random(asked).random() < 0.4)]
 
-    columns_ = {name: value for name, value in (("group", "twin"), ("cluster", cluster)) if value and column == "twin"}
+    columns_ = {"group": "twin", "cluster": cluster} if is_twin else {}
     cases = {"false": {"claim": "{{ no }}", "label": "reject"}}
     section = study(tmp_path / "items.jsonl", columns=columns_, cases=cases)
     path = run_of(tmp_path, section, alike, monkeypatch)
@@ -460,7 +438,7 @@ def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path,
     assert "placebo 1" in (tmp_path / "report" / "report.html").read_text()
 
 
-def test_clusters_are_within_a_dataset_and_a_group_of_one_cluster_has_no_interval(tmp_path):
+def test_clusters_are_within_a_dataset_and_its_groups(tmp_path):
     """The same ids in two datasets, in twins and in fives."""
     cells = [(name, size, i, f) for name, size in (("A", 2), ("B", 5)) for i in range(100) for f in ("plain", "friend")]
     rows = [
@@ -479,8 +457,6 @@ def test_clusters_are_within_a_dataset_and_a_group_of_one_cluster_has_no_interva
     blocks = blocks_of(replace(run, plan=fives))
     of_groups = [block.parts["B"] for block in blocks if block.setting["group"] != ALL]
     assert {len(observed.units) for observed in of_groups} == {1}
-    level = Measure(name="level", unit="%", statistic=lambda means: means[..., 0])
-    assert estimate(level, [of_groups[0]], Drawing(n_draws=9, seed=1)).low is None
 
 
 @pytest.mark.parametrize("placebo_too", [False, True])

@@ -43,10 +43,13 @@ def test_a_judge_that_never_moves_has_no_shift_in_whatever_manner_it_writes(tmp_
     assert grid.fields["unread"].max() == 0.0
 
 
+PAIR = {"pair": {"first": "a", "second": "b"}, "symbols": ["A", "B"]}
+
+
 @pytest.mark.parametrize(
     ("keys", "form"),
     [
-        ({"read": "[[A]]"}, "Assistant A is thorough. Assistant B is short.\n\nMy verdict: [[{}]]"),
+        ({"read": "[[A]]", **PAIR}, "Assistant A is thorough. Assistant B is short.\n\nMy verdict: [[{}]]"),
         ({"read": "[RESULT] 4", "scale": [1, 5]}, "It names 2 of 5 causes and reads well. [RESULT] {}"),
     ],
 )
@@ -55,25 +58,20 @@ def test_forms_that_judges_are_told_to_write_need_one_line(keys, form, tmp_path,
     write_jsonl(items, [{"id": f"p{i}", "a": f"text {i}", "b": f"other {i}"} for i in range(6)])
     section = {
         "items": str(items),
-        "ask": "{{ framing }}" + ("" if "scale" in keys else "{{ first }} {{ second }}"),
+        "ask": "{{ framing }} {{ first }} {{ second }}",
         "baseline": "plain",
         "framings": {"plain": "Judge: {{ a }}", "user": "I wrote the first. Judge: {{ a }}"},
-        **({} if "scale" in keys else {"pair": {"first": "a", "second": "b"}, "symbols": ["A", "B"]}),
         **keys,
     }
+    wanted = {}
 
     def judge(prompt):
-        return form.format(prompt.answer_space[len(prompt.messages[-1].content) % len(prompt.answer_space)])
+        place = wanted[prompt.prompt_hash] = len(wanted) % len(prompt.answer_space)
+        return form.format(prompt.answer_space[place])
 
     framed = read_run("framing", run_of(tmp_path, section, judge, monkeypatch))
-    replies = [framed.replies[prompt.prompt_hash][0].text for prompt in framed.plan]
-    symbols = [dict(prompt.factors)["symbols"] for prompt in framed.plan]
-    said = [framed.choices[prompt.prompt_hash][0].place for prompt in framed.plan]
-    counted = [
-        of.index(text.replace("]", "").replace("[", "").split()[-1]) for text, of in zip(replies, symbols, strict=True)
-    ]
-    assert said == counted
-    assert len({*said}) > 1
+    assert {key: choice.place for key, (choice,) in framed.choices.items()} == wanted
+    assert len({*wanted.values()}) > 1
 
 
 def test_a_pattern_that_is_none_is_refused_with_its_key(tmp_path):

@@ -31,6 +31,10 @@ def prompts_of(section):
     return [prompt for unit in section.units("answer").units for prompt in unit.next_prompts({})]
 
 
+def right_text(prompt):
+    return dict(zip(prompt.factors.names, prompt.factors.texts, strict=True))[prompt.factors.label]
+
+
 def labels_of(section):
     return list({prompt.item_id: prompt.factors.label for prompt in prompts_of(section)}.values())
 
@@ -134,7 +138,7 @@ def test_the_right_option_is_an_index_a_letter_or_a_text(answers, kind, tmp_path
     prompts = chosen(rows, tmp_path, kind)
     way = {1: "index from 0", "B": "letter", "red": "text"}[answers[0]]
     assert f"answer names an option by its {way}" in study(tmp_path, rows, CHOICES, kind).describe()
-    right = {p.item_id: dict(zip(p.factors.names, p.factors.texts, strict=True))[p.factors.label] for p in prompts}
+    right = {p.item_id: right_text(p) for p in prompts}
     assert right == {"0": "red", "1": "seven", "2": "dog"}
     columns = [{**row, **dict(zip("ABCD", OPTIONS, strict=True))} for row in rows]
     assert [p.factors.label for p in chosen(columns, tmp_path, kind, choices=["A", "B", "C", "D"])] == [
@@ -151,8 +155,7 @@ def test_the_right_option_is_named_in_the_one_way_that_fits_the_whole_file(name,
     rows = [{"id": i, "q": "Which?", "choices": choices, "answer": answer} for i, (choices, answer) in enumerate(given)]
     for keys in ({}, {"where": "id == 0"}):  # what `where` leaves out tells how the others are meant
         prompts = [p for p in chosen(rows, tmp_path, **keys) if (p.factors.order, p.condition) == ("given", "plain")]
-        texts = [dict(zip(p.factors.names, p.factors.texts, strict=True))[p.factors.label or ""] for p in prompts]
-        assert [text[0] for text in texts] == [*right][: len(rows) if not keys else 1]
+        assert [right_text(p)[0] for p in prompts] == [*right][: len(rows) if not keys else 1]
 
 
 @pytest.mark.parametrize(("given", "words"), CASES["ambiguous"])
@@ -164,9 +167,7 @@ def test_values_that_may_name_one_option_or_another_are_refused_and_a_map_or_tem
     assert for_text in str(refusal.value)
     if "text" in words:
         named = chosen(rows, tmp_path, correct=for_text, values={"A": "A", "B": "B"})
-        assert all(
-            p.factors.texts[p.factors.names.index(p.factors.label)] == str(given[int(p.item_id)][1]) for p in named
-        )
+        assert all(right_text(p) == str(given[int(p.item_id)][1]) for p in named)
     mapped = chosen(rows, tmp_path, values={str(answer): "AB"[i] for i, (_, answer) in enumerate(given)})
     lettered = chosen(rows, tmp_path, correct="{{ 'AB'[id | int] }}", values={"A": "A", "B": "B"})
     for prompts in (mapped, lettered):
@@ -176,12 +177,11 @@ def test_values_that_may_name_one_option_or_another_are_refused_and_a_map_or_tem
 def test_an_empty_column_among_the_options_is_not_shown_and_the_others_keep_their_letters(tmp_path):
     rows = [{"id": i, "q": "?", "o_a": "x", "o_b": None, "o_c": "y", "answer": a} for i, a in enumerate("CAc")]
     for choices in (["o_a", "o_b", "o_c"], ["o_c", "o_b", "o_a"]):  # the letter is the column's own
-        texts = [
-            dict(zip(p.factors.names, p.factors.texts, strict=True)) for p in chosen(rows, tmp_path, choices=choices)
-        ]
-        labels = [p.factors.label for p in chosen(rows, tmp_path, choices=choices)]
-        assert {(text["A"], text["B"]) for text in texts} == {tuple("xy" if choices[0] == "o_a" else "yx")}
-        assert [text[label or ""] for text, label in zip(texts, labels, strict=True)][::4] == ["y", "x", "y"]
+        prompts = chosen(rows, tmp_path, choices=choices)
+        assert {prompt.factors.texts for prompt in prompts if prompt.factors.order == "given"} == {
+            tuple("xy" if choices[0] == "o_a" else "yx")
+        }
+        assert [right_text(prompt) for prompt in prompts][::4] == ["y", "x", "y"]
     with pytest.raises(DataError, match=r"'b' is read as label, and is none of 2 options"):
         chosen([*rows, {**rows[0], "id": 3, "answer": "b"}], tmp_path, choices=["o_a", "o_b", "o_c"])
 
@@ -192,7 +192,7 @@ def test_a_table_without_a_header_is_refused_until_the_config_names_its_columns(
         chosen(rows, tmp_path, "csv", choices=["a", "b"])
     source = {"file": str(tmp_path / "items.csv"), "header": ["q", "a", "b", "answer"]}
     prompts = chosen([], tmp_path, items=source, choices=["a", "b"])
-    right = {p.item_id: dict(zip(p.factors.names, p.factors.texts, strict=True))[p.factors.label] for p in prompts}
+    right = {p.item_id: right_text(p) for p in prompts}
     assert right == {"items-1": "x", "items-2": "v"}
 
 

@@ -42,19 +42,24 @@ def runs(tmp_path, monkeypatch):
     return made
 
 
+def calibrated(train, test, *words):
+    """(arm → row of a scorecard under thresholds that are fitted on one run for another, (framing, order) → nats)."""
+    calibrate_main([str(train), str(test), *words])
+    file = test / "calibrated" / "thresholds.json"
+    fits = json.loads(file.read_text())["calibrations"]
+    nats = {(fit["condition"], fit["variant"]): fit["threshold_nats"] for fit in fits}
+    return scored(test, "--calibrated", file, draws=100), nats
+
+
 def test_a_threshold_a_framing_makes_the_judge_straight_and_right_again(runs):
-    train, test = runs("train"), runs("test")
-    calibrate_main([str(train), str(test)])
-    rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=100)
+    rows, nats = calibrated(runs("train"), runs("test"))
     found = {name: [row[key] for key in ("shift_1", "mean_abs_shift", "right")] for name, row in rows.items()}
     bent, straight = [50, 50, 100], [0, 0, 100]
     free = {"both orders": bent, "threshold": straight, "both orders + threshold": straight}  # without being asked
     assert found == {"base": bent, "calibrated": straight, **free}
     assert [row["kind"] for row in rows.values()] == ["base", "calibrated", *["free rule"] * 3]
-    fits = json.loads((test / "calibrated" / "thresholds.json").read_text())["calibrations"]
-    expert = {fit["variant"]: fit["threshold_nats"] for fit in fits if fit["condition"] == "expert"}
-    assert expert["given"] == pytest.approx(3.5 + 0.2, abs=0.1)  # in each order what symbol 1 draws is undone too
-    assert expert["swapped"] == pytest.approx(3.5 - 0.2, abs=0.1)
+    assert nats["expert", "given"] == pytest.approx(3.5 + 0.2, abs=0.1)  # what symbol 1 draws is undone in each order
+    assert nats["expert", "swapped"] == pytest.approx(3.5 - 0.2, abs=0.1)
 
 
 def test_pooled_thresholds_hold_in_framings_that_they_were_not_fitted_in(runs):
@@ -62,17 +67,15 @@ def test_pooled_thresholds_hold_in_framings_that_they_were_not_fitted_in(runs):
     train, test = runs("train", placebos=()), runs("test", placebos=(), framings=framings)
     with pytest.raises(DataError, match=r"(?s)framings.user.*--pooled allows"):
         calibrate_main([str(train), str(test)])
-    calibrate_main([str(train), str(test), "--pooled"])
-    row = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=100)["calibrated"]
+    row = calibrated(train, test, "--pooled")[0]["calibrated"]
     assert [row["shift_1"], row["right"]] == [0, 100]
 
 
 def test_pooled_thresholds_are_those_of_speakers_and_placebos_keep_the_baseline_s(runs):
     more = {"pressed": {"follow_up_to": "statement", "ask": "Is it so? {{ other }}\n{{ options }}"}}
     framings = {"statement": "Claim: {{ claim }}", "expert": "A professor says: {{ claim }}", **more}
-    calibrate_main([str(runs("train", framings=framings)), str(test := runs("test")), "--pooled"])
-    fits = json.loads((test / "calibrated" / "thresholds.json").read_text())["calibrations"]
-    found = {fit["condition"]: fit["threshold_nats"] for fit in fits if fit["variant"] == "given"}
+    _, nats = calibrated(runs("train", framings=framings), runs("test"), "--pooled")
+    found = {framing: value for (framing, order), value in nats.items() if order == "given"}
     assert found == {"statement": 0, "expert": pytest.approx(3.7, abs=0.1), "placebo 1": 0, "placebo 2": 0}
 
 
@@ -117,13 +120,9 @@ def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(
     factors = dict(first.factors)
     case, order = before.cases.index(factors["case"]), before.orders.index(factors["order"])
     row = before.items.index(first.item_id), before.at(first.condition), case, order
-    for name, expected in {
-        "value": accepts,
-        "first": np.where([True, False], accepts, ~accepts),
-        "right": np.where(np.array([[True], [False]]), accepts, ~accepts),
-        "soft": 1 / (1 + np.exp(2 - before.fields["odds"])),
-    }.items():
-        wanted = expected.astype(float)
+    is_right = np.where(np.array([[True], [False]]), accepts, ~accepts)
+    soft = 1 / (1 + np.exp(2 - before.fields["odds"]))
+    for name, wanted in (("value", accepts.astype(float)), ("right", is_right.astype(float)), ("soft", soft)):
         wanted[row] = before.of(name)[row] if name != "soft" else np.nan
         np.testing.assert_allclose(after.of(name), wanted, err_msg=name)
 
@@ -148,9 +147,7 @@ def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(run
         "pressed": {"follow_up_to": "statement", "ask": "Mary says: {{ other }}\n{{ options }}"},
         "pressed expert": {"follow_up_to": "expert", "ask": "Mary says: {{ other }}\n{{ options }}"},
     }
-    train, test = (runs(split, framings=framings) for split in ("train", "test"))
-    calibrate_main([str(train), str(test)])
-    rows = scored(test, "--calibrated", test / "calibrated" / "thresholds.json", draws=100)
+    rows, _ = calibrated(*(runs(split, framings=framings) for split in ("train", "test")))
     found = [rows["calibrated"].get(name) for name in ("shift_1", "shift_2", "shift_3", "mean_abs_shift")]
     assert found == [0, 0, None, 0]  # averages are over what every row has
     assert [rows["base"][name] for name in ("shift_1", "mean_abs_shift")] == [50, 50]

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from eval.__main__ import score_main
@@ -142,10 +141,3 @@ def test_repeated_rows_are_asked_about_and_samples_are_not(tmp_path):
     }
     assert {name: len(told) for name, told in doubts.items()} == {"once": 0, "samples": 0, "twice": 1, "uneven": 1}
     assert "every answer stands 2 times" in doubts["twice"][0]
-
-
-def test_clusters_of_a_file_are_resampled_together(tmp_path):
-    rows = [{**row, "cluster": f"twin {row['item_id'] // 2}"} for row in asked("yes|no", *["yes", "no"] * 40)]
-    score_main([str(write(tmp_path / "v.parquet", rows)), "--out", str(tmp_path), "--draws", "100"])
-    frame = pd.DataFrame(json.loads((tmp_path / "scores.json").read_text()))
-    assert {*frame[frame["measure"] == "value"]["n_units"]} == {20}

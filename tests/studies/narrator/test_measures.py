@@ -16,7 +16,6 @@ from tests.made.narrator_runs import (
     accuser,
     drawing_lots,
     eliminator,
-    factors_of,
     fair,
     made_conversations,
     make_narrator_run,
@@ -164,7 +163,7 @@ def drawn_to_me(prompt, share=0.3):
 
 def silent_of_easy(prompt):
     """Right of the longer conversations, whoever is Me, and refuses them where the attacker is Me."""
-    is_long, is_attacker = len(prompt.answer_space) == 3, factors_of(prompt).perspective == "attacker"
+    is_long, is_attacker = len(prompt.answer_space) == 3, prompt.factors.perspective == "attacker"
     return {"I cannot answer that.": 1.0} if is_long and is_attacker else fair(prompt, 1.0 if is_long else 0.0)
 
 
@@ -197,7 +196,7 @@ def test_a_judge_is_said_to_protect_only_where_no_side_is_blamed_more(tmp_path):
         shares = {"neutral": (neutral, 0.0), "attacker": (attacker, 0.0), "non_attacker": (other, gone)}
 
         def judge(prompt):
-            factors = factors_of(prompt)
+            factors = prompt.factors
             is_hit = factors.option_order == "published" and factors.perspective == "attacker"
             share, lost = shares[factors.perspective]
             return mixed({"nobody": 1.0}, fair(prompt, share - last * is_hit), lost)
