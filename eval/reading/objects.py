@@ -17,7 +17,6 @@ OBJECT = re.compile(r"\{(?=\s*[\"}])")
 STRAIGHT = str.maketrans("“”„‘’", '"""\'\'')
 # A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
 NEXT = r"(?=\s*(?:[,}\]\n]|\Z|//|#|/\*|[\"']\w+[\"']\s*:))"
-QUOTED_KEY = re.compile(r"[\"'][A-Za-z][\w ]{2,30}[\"']\s*:")
 LOOSE_VALUE = rf"(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n\"']{{1,80}}))"
 LOOSE_PAIR = re.compile(rf"[\"'{{,\n/\s]([A-Za-z][\w ]{{2,30}}?)[\"']?\s*[:=]\s*{LOOSE_VALUE}")
 # A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
@@ -113,9 +112,8 @@ def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]
         outside.append(escaped[behind:start])
         behind = end
     rest = "".join([*outside, escaped[behind:]])
-    loose = rest.translate(STRAIGHT).replace('\\"', '"')
-    if "{" in rest or (not behind and QUOTED_KEY.search(loose)):
-        pairs = LOOSE_PAIR.findall(loose)
+    if "{" in rest:
+        pairs = LOOSE_PAIR.findall(rest.translate(STRAIGHT).replace('\\"', '"'))
         values += [double or single or bare.strip(" \t\r\"'") for key, double, single, bare in pairs if is_key(key)]
     return values, rest
 
