@@ -129,9 +129,8 @@ def render_chat(
             turns = [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
         text = str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=is_open, **arguments))
     except Exception as error:  # a template is a program: besides jinja's errors it raises any of Python's
-        raise ModelError(
-            f"{tokenizer.name_or_path}: its chat template refuses the prompt ({one_line(error)})"
-        ) from error
+        name = tokenizer.name_or_path
+        raise ModelError(f"{name}: its chat template refuses the prompt ({one_line(error)})") from error
     if not marks:
         return text
     rendered = Rendered(restored(text, marks))
@@ -259,9 +258,7 @@ def single_tokens(tokens: Mapping[str, Tokens], name: str) -> AnswerTokens:
     rests = {answer: ids[len(lead) :] for answer, ids in tokens.items()}
     for answer, rest in rests.items():
         if len(rest) != 1:
-            raise ModelError(
-                f"{name}: answer '{answer}' takes {len(rest)} tokens; margins need one; use `verdict: reason`"
-            )
+            raise ModelError(f"{name}: answer '{answer}' takes {len(rest)} tokens, not one; use `verdict: reason`")
     return AnswerTokens(lead, {answer: rest[0] for answer, rest in rests.items()})
 
 

@@ -6,7 +6,9 @@ Half a model never passes. The hash covers every file that can change an answer.
 import hashlib
 import math
 import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +42,10 @@ def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Pa
         return cached
     if constants.HF_HUB_OFFLINE:
         state = f"is only in part in the cache (it lacks {missing_files(cached)})" if cached else "is not in the cache"
-        raise ModelError(
-            f"model '{name}': {state} and the hub is offline; run `evenhand fetch CONFIG` where there is internet"
-        )
+        raise ModelError(f"model '{name}': {state} and the hub is offline; run `evenhand fetch CONFIG` where it is not")
     patterns = patterns_of(weights=weights)
-    # The last is of hf_xet, by which weights come.
-    failures: tuple[type[Exception], ...] = (*failures_of_asking(), RuntimeError)
-    try:
+    with asking_the_hub(name):
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns, ignore_patterns=NOT_WANTED))
-    except failures as error:
-        raise refused(name, error) from None
     if lacking := missing_files(folder, weights=weights):
         raise ModelError(f"model '{name}': its repository lacks {lacking}; Evenhand reads safetensors checkpoints")
     return folder
@@ -74,20 +70,19 @@ def cached_snapshot(name: str, revision: str | None, *, weights: bool = True) ->
         raise ModelError(f"model '{name}': is no Hub id; write owner/name, a checkpoint folder or 'embedded'") from None
 
 
-def failures_of_asking() -> tuple[type[Exception], ...]:
-    """What a question to the Hub can end in: a refusal, or no connection, which not every client calls an OSError."""
-    from huggingface_hub.errors import LocalEntryNotFoundError
+@contextmanager
+def asking_the_hub(name: str) -> Iterator[None]:
+    """Context manager: what the Hub refuses, or no connection to it, is a ModelError in its words, with the way out."""
     from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # its HTTP client, httpx or httpx2
 
-    return httpx.HTTPError, LocalEntryNotFoundError, OSError
-
-
-def refused(name: str, error: Exception) -> ModelError:
-    """What the Hub refuses in its own words, with the way out."""
-    return ModelError(
-        f"model '{name}': the Hub does not give it ({one_line(error)}). Check spelling, revision and connection; a "
-        f"gated or private one needs HF_TOKEN, of an account that accepted its licence at https://huggingface.co/{name}"
-    )
+    try:
+        yield
+    except (httpx.HTTPError, OSError, RuntimeError) as error:  # the last is of hf_xet, by which weights come
+        raise ModelError(
+            f"model '{name}': the Hub does not give it ({one_line(error)}). Check spelling, revision and connection; a "
+            f"gated or private one needs HF_TOKEN, of an account that accepted its licence at https://huggingface.co/"
+            f"{name}"
+        ) from None
 
 
 def missing_files(folder: Path, *, weights: bool = True) -> str:
@@ -115,14 +110,13 @@ def weight_files(folder: Path) -> list[str]:
 
 # Weights, configs, tokenizers and chat templates (transformers keeps several of them in a folder of their own).
 PATTERNS = ("*.safetensors", "*.json", "*.jinja", "additional_chat_templates/*.jinja", "*.model", "*.tiktoken", "*.txt")
-WITHOUT_EFFECT = ("DONE.json",)  # of a merge: what its check found
 SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def checkpoint_hash(folder: Path) -> str:
     """16 hex digits over the names and bytes of a checkpoint folder's files."""
     matching = (file for pattern in PATTERNS for file in folder.glob(pattern))
-    files = sorted(file for file in matching if file.name not in WITHOUT_EFFECT)
+    files = sorted(file for file in matching if file.name != DONE_FILE)  # of a merge
     with ThreadPoolExecutor() as pool:  # hashing leaves Python's lock
         hashes = list(pool.map(file_hash, files))
     total = hashlib.sha256()
@@ -135,9 +129,7 @@ def checked_hash(folder: Path, recorded: object, remedy: str) -> str:
     """The same. Raises DataError where it is not the one recorded when the files were written; None: there is none."""
     now = checkpoint_hash(folder)
     if recorded not in (None, now):
-        raise DataError(
-            f"{folder}: its files have changed since they were written (hash {recorded} then, {now} now); {remedy}"
-        )
+        raise DataError(f"{folder}: its files have changed since they were written ({recorded}, now {now}); {remedy}")
     return now
 
 
@@ -181,9 +173,7 @@ def resolve(model: ModelConfig, *, weights: bool = True) -> Path:
         check_folder(folder)
         return folder
     if model.name.startswith((".", "/", "~")) or model.name.count("/") != 1:
-        raise ModelError(
-            f"model '{model.name}': no such folder; name a checkpoint folder, a Hub id (owner/name) or 'embedded'"
-        )
+        raise ModelError(f"model '{model.name}': no such folder; name one, a Hub id (owner/name) or 'embedded'")
     folder = hub_snapshot(model.name, model.revision, weights=weights)
     check_no_adapter(folder)
     return folder
@@ -291,8 +281,6 @@ def load_model(folder: Path, **arguments: Any) -> Any:
     if missing := sorted(report["missing_keys"]):
         raise ModelError(f"{folder}: lacks {len(missing)} weights ({missing[0]} ...); {ANEW}")
     if mismatched := sorted(report["mismatched_keys"]):
-        name, there, _ = mismatched[0]
-        raise ModelError(
-            f"{folder}: {len(mismatched)} weights have other shapes than in config.json ({name}: {list(there)}); {ANEW}"
-        )
+        name, *_ = mismatched[0]
+        raise ModelError(f"{folder}: {len(mismatched)} weights have other shapes than config.json ({name}); {ANEW}")
     return model

@@ -15,13 +15,13 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, dropwhile
 from pathlib import Path
 from typing import IO, Any
 
-from evenhand.errors import ConfigError, DataError
+from evenhand.errors import ConfigError, DataError, one_line, short
 from evenhand.files import parse_lines
 from evenhand.sources.record_fields import Record, shown
 
@@ -96,19 +96,19 @@ def kind_of(path: Path) -> str:
 
 
 class Bounded(io.RawIOBase):
-    """What is read of a file, or unpacked from n_packed bytes. Raises DataError where that becomes too much."""
+    """The content of a file, which may be packed. Raises DataError where it becomes too much."""
 
-    def __init__(self, file: IO[bytes], name: str, n_packed: Callable[[], int] | None = None) -> None:
-        self.file, self.name, self.n_packed, self.n_bytes = file, name, n_packed, 0
+    def __init__(self, content: IO[bytes], packed: IO[bytes], name: str) -> None:
+        self.content, self.packed, self.name, self.n_bytes = content, packed, name, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self.file.read(len(buffer))
+        data = self.content.read(len(buffer))
         buffer[: len(data)] = data
         self.n_bytes += len(data)
-        check_size(self.n_bytes, self.n_packed() if self.n_packed else self.n_bytes, self.name)
+        check_size(self.n_bytes, self.packed.tell(), self.name)
         return len(data)
 
 
@@ -134,11 +134,10 @@ def opened(path: Path) -> Generator[IO[bytes]]:
 @contextmanager
 def unpacked(path: Path) -> Generator[IO[bytes]]:
     """A file for reading, bounded, and unpacked where it is gzipped. Raises DataError where it cannot be read."""
-    is_packed = path.suffix.lower() == ".gz"
     with opened(path) as file:
         try:
-            content: Any = gzip.GzipFile(fileobj=file) if is_packed else file
-            yield io.BufferedReader(Bounded(content, str(path), file.tell if is_packed else None), BUFFER)
+            content: Any = gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file
+            yield io.BufferedReader(Bounded(content, file, str(path)), BUFFER)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(f"{path}: the gzip data are cut off or damaged there ({error}); restore the file") from None
 
@@ -223,7 +222,7 @@ def document_rows(path: Path, at: str = "") -> Iterator[Record]:
             document, end = DECODER.raw_decode(text, start)
         except (ValueError, RecursionError) as error:
             place = f"{path}:{getattr(error, 'lineno', line)}"
-            raise DataError(f"{place}: is no JSON ({reason(error)}); correct it") from None
+            raise DataError(f"{place}: is no JSON ({short(error)}); correct it") from None
         documents.append((f"{path}:{line}", document))
         line += text.count("\n", start, end)
         start = BLANKS.match(text, end).end()  # type: ignore[union-attr]  # it matches nothing, too
@@ -233,9 +232,7 @@ def document_rows(path: Path, at: str = "") -> Iterator[Record]:
         raise DataError(f"{path}: holds a row a line, so no key '{at}' of rows; leave `at` out")
     for index, (place, value) in enumerate(documents):
         if not isinstance(value, dict):
-            raise DataError(
-                f"{place}: is not a JSON object, but {shown(value)}; a row is one, with a key for each column"
-            )
+            raise DataError(f"{place}: is not a JSON object, but {shown(value)}; a row is one, with a key a column")
         yield Record(value, place, index)
 
 
@@ -306,7 +303,7 @@ def parquet_rows(path: Path) -> Iterator[Record]:
                         yield Record(values, f"{path}: row {index + 1}", index)
                         index += 1
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read as parquet ({reason(error)}); write it again") from None
+        raise DataError(f"{path}: cannot be read as parquet ({one_line(error)}); write it again") from None
 
 
 def n_spelt(array: Any) -> int:
@@ -342,8 +339,3 @@ def limited_lines(file: IO[bytes], name: str) -> Iterator[bytes]:
         if len(line) > LONGEST:
             raise DataError(f"{name}: holds a line of more than {LONGEST / 2**20:.0f} MiB; {AGAIN}")
         yield line
-
-
-def reason(error: Exception) -> str:
-    """A library's complaint on one line, printable anywhere."""
-    return ascii(" ".join(str(error).split())[:120])[1:-1] or type(error).__name__

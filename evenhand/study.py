@@ -169,7 +169,5 @@ def check_no_repeats(ids: Iterable[str], dataset: str) -> None:
     seen: set[str] = set()
     for unit_id in ids:
         if unit_id in seen:
-            raise DataError(
-                f"{dataset}: the id '{unit_id}' occurs twice; give each its own, or is the file or folder named twice?"
-            )
+            raise DataError(f"{dataset}: the id '{unit_id}' occurs twice; give each its own, or is a file named twice?")
         seen.add(unit_id)

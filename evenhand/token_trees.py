@@ -96,22 +96,17 @@ def padded_rows(trees: Sequence[Tree], pad: int) -> "dict[str, Tensor]":
     serves, else `reach` (B, T), of which attention_argument makes the mask. Padding reaches itself alone.
     """
     import torch
+    from torch.nn.utils.rnn import pad_sequence
 
-    width = max(len(tree.tokens) for tree in trees)
-    ids = np.full((len(trees), width), pad, dtype=np.int64)
-    positions = np.zeros((len(trees), width), dtype=np.int64)
-    real = np.zeros((len(trees), width), dtype=np.int64)
-    reach = np.tile(np.arange(1, width + 1), (len(trees), 1))
-    for row, tree in enumerate(trees):
-        filled = slice(len(tree.tokens))
-        ids[row, filled] = tree.tokens
-        positions[row, filled] = tree.depths
-        real[row, filled] = 1
-        reach[row, filled] = tree.reach
-    rows = {"input_ids": torch.from_numpy(ids), "position_ids": torch.from_numpy(positions)}
+    def padded(columns: Sequence[Columns], value: int = 0) -> "Tensor":
+        return pad_sequence([torch.from_numpy(row) for row in columns], batch_first=True, padding_value=value)
+
+    rows = {"input_ids": padded([tree.tokens for tree in trees], pad)}
+    rows["position_ids"] = padded([tree.depths for tree in trees])
     if any(tree.branches for tree in trees):
-        return {**rows, "reach": torch.from_numpy(reach)}
-    return {**rows, "attention_mask": torch.from_numpy(real)}
+        reach = padded([tree.reach for tree in trees])  # of a token at least its own column
+        return {**rows, "reach": reach.maximum(torch.arange(1, reach.shape[1] + 1))}
+    return {**rows, "attention_mask": padded([np.ones_like(tree.tokens) for tree in trees])}
 
 
 def allowed_of(reach: "Tensor") -> "Tensor":
@@ -178,7 +173,7 @@ def logits_at(model: Any, rows: "Mapping[str, Tensor]", places: "Tensor", unwrap
     if "reach" in rows:
         check_not_recurrent(inner)
         reach = rows["reach"]
-        dtype = computing_dtype(inner, reach.device.type)
+        dtype = computing_dtype(reach.device.type, inner.dtype)
         inputs["attention_mask"] = attention_argument(inner.config, reach, rows["position_ids"], dtype)
     else:
         inputs["attention_mask"] = rows["attention_mask"]
@@ -200,15 +195,14 @@ def check_not_recurrent(model: Any) -> None:
         )
 
 
-def computing_dtype(model: Any, device: str) -> "torch.dtype":
-    """What a model's attention computes in on a kind of device: autocast's dtype where that is on, else its weights'.
+def computing_dtype(device: str, own: "torch.dtype") -> "torch.dtype":
+    """What attention computes in on a kind of device: autocast's dtype where that is on, else its own.
 
     A mask in another would be converted in every layer, and each of the copies kept for the backward pass.
     """
     import torch
 
-    dtype: torch.dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else model.dtype
-    return dtype
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else own
 
 
 # As transformers knows it: with scores in the model's dtype, and, to measure by, in float32. In bf16 the large ones of
@@ -251,7 +245,7 @@ def attend(
 
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     device = query.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else query.dtype
+    dtype = computing_dtype(device, query.dtype)
     query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)  # rotary positions can widen the first two
     of_scores = torch.float32 if in_float32 else dtype
     query, key = query.to(of_scores), key.to(of_scores)

@@ -43,8 +43,6 @@ def main(argv: Sequence[str]) -> None:
     folder must be new or empty.
     """
     parser = command_parser("init", main)
-    for role, purpose in NAMES["named"].items():
-        parser.add_argument(f"--{role}", action="append", default=[], metavar="COLUMN", help=f"of --items: {purpose}")
     options = parser.parse_args(argv)
     named = {role: getattr(options, role) for role in NAMES["named"]}
     if not options.items and (any(named.values()) or not options.folder):

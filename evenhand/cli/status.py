@@ -53,9 +53,8 @@ def main(argv: Sequence[str]) -> None:
     It reads run directories only, never a model, and writes nothing, so it may be asked while jobs work.
     """
     parser = command_parser("status", main, "example: watch -n 30 evenhand status runs")
-    folders = "a run's directory, or a folder of runs (default: runs)"
-    parser.add_argument("folders", nargs="*", type=Path, metavar="RUN|ROOT", default=[Path("runs")], help=folders)
-    runs = dict.fromkeys(run for folder in parser.parse_args(argv).folders for run in runs_below(folder))
+    folders = parser.parse_args(argv).folders or [Path("runs")]
+    runs = dict.fromkeys(run for folder in folders for run in runs_below(folder))
     say(table([stage for run in runs for stage in stages_of(run)]))
 
 
@@ -69,9 +68,7 @@ def runs_below(root: Path) -> Iterator[Path]:
             yield Path(folder)
         inner[:] = sorted(name for name in inner if not name.startswith("."))
     if is_empty:
-        raise DataError(
-            f"{root}: there is no run in it (no folder with {CONFIG_FILE} and {PROVENANCE_FILE}); name a folder of runs"
-        )
+        raise DataError(f"{root}: there is no run in it ({CONFIG_FILE} with {PROVENANCE_FILE}); name a folder of runs")
 
 
 def stages_of(path: Path) -> list[Stage]:

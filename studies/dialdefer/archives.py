@@ -5,8 +5,8 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from evenhand.data_files import AGAIN, DAMAGE, limited_lines, reason
-from evenhand.errors import DataError
+from evenhand.data_files import AGAIN, DAMAGE, limited_lines
+from evenhand.errors import DataError, one_line
 from evenhand.sources.record_fields import shown
 
 
@@ -26,7 +26,7 @@ def zip_member(path: Path, wanted: str, password: bytes | None = None) -> Iterat
             with archive.open(name, pwd=password) as member:
                 yield from limited_lines(member, f"{path}!{name}")
     except DAMAGE as error:
-        raise DataError(f"{path}: is not a whole zip ({reason(error)}); {AGAIN}") from None
+        raise DataError(f"{path}: is not a whole zip ({one_line(error)}); {AGAIN}") from None
 
 
 def tar_member(path: Path, wanted: str) -> Iterator[bytes]:
@@ -39,7 +39,7 @@ def tar_member(path: Path, wanted: str) -> Iterator[bytes]:
                 raise DataError(f"{path}: member {shown(name)} is not a plain file, but a link, say; {AGAIN}")
             yield from limited_lines(file, f"{path}!{name}")
     except DAMAGE as error:
-        raise DataError(f"{path}: is not a whole archive ({reason(error)}); {AGAIN}") from None
+        raise DataError(f"{path}: is not a whole archive ({one_line(error)}); {AGAIN}") from None
 
 
 def only_match(path: Path, names: Sequence[str], wanted: str) -> str:

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from evenhand.config import parse_config
-from evenhand.data_files import AGAIN, DAMAGE, decoded, limited_lines, reason
-from evenhand.errors import DataError
+from evenhand.data_files import AGAIN, DAMAGE, decoded, limited_lines
+from evenhand.errors import DataError, one_line
 from evenhand.files import parse_lines
 from evenhand.sources.record_fields import LONE_SURROGATE, Record, shown
 
@@ -101,7 +101,7 @@ def find_dump(path: Path) -> Folder:
         top = zipfile.Path(path) if path.is_file() else path
         folders = [top, *(inside for inside in top.iterdir() if inside.is_dir() and inside.name != "__MACOSX")]
     except DAMAGE as error:
-        raise DataError(f"{path}: cannot be read ({reason(error)}); give {WANTED}") from None
+        raise DataError(f"{path}: cannot be read ({one_line(error)}); give {WANTED}") from None
     dumps = [folder for folder in folders if (folder / UTTERANCES).is_file()]
     if len(dumps) != 1:
         raise DataError(f"{path}: holds {len(dumps)} ConvoKit dumps, expected 1; give {WANTED}")
@@ -157,7 +157,7 @@ def text_of(file: Folder) -> Iterator[str]:
             with file.open("rb") as content:
                 yield from limited_lines(content, str(file))
         except DAMAGE as error:
-            raise DataError(f"{file}: cannot be read ({reason(error)}); {AGAIN}") from None
+            raise DataError(f"{file}: cannot be read ({one_line(error)}); {AGAIN}") from None
 
     return decoded(lines(), str(file))
 

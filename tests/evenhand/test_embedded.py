@@ -23,10 +23,8 @@ def test_padding_is_not_eos_so_that_eos_can_be_learnt(tokenizer):
 
 
 def test_its_tokenizer_is_loaded_as_transformers_would(tokenizer):
-    ours, messages = (
-        load_tokenizer(embedded_model_path()),
-        [Message(role="user", content="Ice\u200b  is <|im_end|> 12.5 °C —\n日本 🧊")],
-    )
+    ours = load_tokenizer(embedded_model_path())
+    messages = [Message(role="user", content="Ice\u200b  is <|im_end|> 12.5 °C —\n日本 🧊")]
     assert (type(ours), ours.name_or_path) == (type(tokenizer), tokenizer.name_or_path)
     text, other = (render_chat(each, messages) for each in (ours, tokenizer))
     assert (text, encode(ours, text)) == (other, encode(tokenizer, other))
@@ -46,7 +44,5 @@ def test_the_checkpoint_answers_a_plain_question_and_says_nothing_before(tokeniz
 
 def test_what_this_machine_said_when_it_was_made_is_not_in_it():
     """Else its hash, and so every run on it, would differ from one machine to the next."""
-    assert (
-        not {"local_files_only", "is_local"}
-        & json.loads((embedded_model_path() / "tokenizer_config.json").read_text()).keys()
-    )
+    written = json.loads((embedded_model_path() / "tokenizer_config.json").read_text())
+    assert not {"local_files_only", "is_local"} & written.keys()

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -110,25 +111,17 @@ def test_of_several_that_find_a_dead_holder_one_takes_over(content, file):
     left_by_node07(file)
     if content is not None:
         file.write_text(content)
-    took, release = list[int](), threading.Event()
+    refusals = threading.Semaphore(0)
 
-    def take(number):
+    def takes(_):
         try:
             with held(file, "trained") as mine:
-                took.append(number)
-                release.wait(5)
+                are_refused = [refusals.acquire(timeout=5) for _ in range(5)]
                 check_held(mine)
+                return all(are_refused)
         except DataError:
-            if number not in took:
-                refused.append(number)
+            refusals.release()
+            return False
 
-    refused = list[int]()
-    threads = [threading.Thread(target=take, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    while len(took) + len(refused) < len(threads):
-        time.sleep(0.02)
-    release.set()
-    for thread in threads:
-        thread.join()
-    assert (len(took), len(refused)) == (1, 5)
+    with ThreadPoolExecutor(6) as pool:
+        assert sorted(pool.map(takes, range(6))) == [False] * 5 + [True]

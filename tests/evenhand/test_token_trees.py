@@ -102,12 +102,9 @@ def expected(window=None):
     return seen
 
 
-def test_a_model_without_a_window_gets_the_mask_itself():
+def test_a_model_gets_the_mask_itself_and_with_a_window_in_every_layer_the_near_tokens():
     for config in ({}, {"sliding_window": None}, {"sliding_window": WINDOW, "layer_types": ["full_attention"] * 2}):
         assert torch.equal(mask_for(_attn_implementation="flex", **config), expected())
-
-
-def test_a_model_with_a_window_in_every_layer_gets_the_near_tokens():
     assert torch.equal(mask_for(_attn_implementation="flex", sliding_window=WINDOW), expected(WINDOW))
     assert not torch.equal(expected(WINDOW), expected())
 

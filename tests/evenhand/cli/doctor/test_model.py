@@ -5,15 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    Gemma2Config,
-    Gemma3TextConfig,
-    LlamaConfig,
-    MistralConfig,
-    Qwen2Config,
-    Qwen3Config,
-)
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from evenhand.cli.doctor.model import PUBLISHED, model_size
 from evenhand.errors import ModelError
@@ -21,16 +13,8 @@ from evenhand.files import shipped_yaml
 
 SIZES = shipped_yaml(Path(__file__).with_name("sizes.yaml"))
 SMALL = SIZES["small"]
-MODELS = [
-    Qwen2Config(**SMALL),
-    Qwen2Config(**SMALL, tie_word_embeddings=True),
-    Qwen3Config(**SMALL),
-    LlamaConfig(**SMALL, attention_bias=True, mlp_bias=True),
-    LlamaConfig(**SMALL, head_dim=32),
-    MistralConfig(**SMALL, sliding_window=None),
-    Gemma2Config(**SMALL),
-    Gemma3TextConfig(**SMALL, sliding_window=64),
-]
+QWEN = AutoConfig.for_model("qwen2", **SMALL)
+MODELS = [AutoConfig.for_model(**SMALL, **keys) for keys in SIZES["models"]]
 
 
 def on_meta(config):
@@ -66,8 +50,7 @@ def test_layers_without_a_sliding_window_see_everything():
 def test_the_adapter_is_counted_as_peft_finds_it(tmp_path):
     from peft import LoraConfig, get_peft_model
 
-    config = Qwen2Config(**SMALL)
-    model, size = on_meta(config), model_size(as_published(config, tmp_path))
+    model, size = on_meta(QWEN), model_size(as_published(QWEN, tmp_path))
     adapter = get_peft_model(model, LoraConfig(r=8, target_modules=["q_proj", "down_proj"]))
     assert size.n_lora(8, ("q_proj", "down_proj")) == adapter.get_nb_trainable_parameters()[0]
 
@@ -81,7 +64,7 @@ def test_published_models_have_their_published_parameters(name, billions):
 def test_flops_are_those_that_torch_counts_but_for_attention_and_head(tmp_path):
     from torch.utils.flop_counter import FlopCounterMode
 
-    config = Qwen2Config(**SMALL, attn_implementation="eager")
+    config = AutoConfig.for_model("qwen2", **SMALL, attn_implementation="eager")
     model, size = on_meta(config), model_size(as_published(config, tmp_path))
     with FlopCounterMode(display=False) as counter:
         model(torch.zeros(3, 40, dtype=torch.long, device="meta"))
