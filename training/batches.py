@@ -62,7 +62,6 @@ class Schedule:
     """Every microbatch of a run, as indices of groups. Process p of n takes microbatches p, p + n, p + 2n, ..."""
 
     microbatches: list[list[int]]
-    n_steps: int
     epochs: float
     n_groups: int  # of a full microbatch
 
@@ -80,23 +79,21 @@ def schedule(groups: Sequence[Group], config: TrainingConfig) -> Schedule:
     order = endless(len(groups), wanted, optimiser.seed)
     lengths = [n_tokens(group) for group in groups]
     microbatches: list[list[int]] = []
-    n_steps = n_taken = 0
     for start in range(0, len(order), in_step):
         step = sorted(order[start : start + in_step], key=lambda index: (lengths[index], index))
         n_parts = min(n_micro, len(step) // optimiser.n_processes * optimiser.n_processes)
-        if n_parts == 0:
+        if not n_parts:
             break
         # Of unequal ones the first, which hold the shortest examples, have one more: processes that share a last,
         # smaller step can have to take two groups at once where the batch size is one. These should fit into memory.
         microbatches += [part.tolist() for part in np.array_split(step, n_parts)]
-        n_steps += 1
-        n_taken += len(step)
-    if n_steps == 0:
+    if not microbatches:
         raise ConfigError(
             f"optimiser.epochs: {optimiser.epochs} epochs of {len(groups)} groups make no step that gives each of "
             f"{optimiser.n_processes} processes one; raise optimiser.epochs, or take more data"
         )
-    return Schedule(microbatches=microbatches, n_steps=n_steps, epochs=n_taken / len(groups), n_groups=n_groups)
+    epochs = sum(map(len, microbatches)) / len(groups)
+    return Schedule(microbatches=microbatches, epochs=epochs, n_groups=n_groups)
 
 
 def endless(n: int, wanted: int, seed: int) -> list[int]:

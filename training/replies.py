@@ -99,11 +99,11 @@ class ReplyTargets:
         methods = {"bct": self.of_baseline, "dpo": self.pairs, "right_replies": self.right_replies}
         bundles, limit = [], self.config.examples.max_prompt_length
         for prompt, targets in zip(prompts, methods[self.config.method](prompts), strict=True):
-            if len((bare := self.example(prompt, ())).prompt_ids) > limit:
+            if len(self.prompt_ids(prompt.prompt)) > limit:
                 targets = TOO_LONG
             self.count(prompt, targets)
             if isinstance(targets, str):
-                bundles.append([(bare, targets)])
+                bundles.append([(self.example(prompt, ()), targets)])
             else:
                 bundles += [[(self.example(prompt, target), "")] for target in targets]
         return sifted(bundles, limit)

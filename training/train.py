@@ -204,7 +204,7 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         "method": config.method,
         "n_trainable": trainer.model.get_nb_trainable_parameters()[0],
         "epochs": round(plan.epochs, 4),
-        **cost(plan, groups, trainer.state.global_step, metrics.seconds, reference),
+        **cost(plan, groups, metrics.seconds, reference),
         **({"replies": run.replies.counts} if run.replies else {}),
     }
     adapter = None
@@ -213,20 +213,16 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
     close_training(run, trainer, facts, adapter)
 
 
-def cost(
-    plan: Schedule, groups: Sequence[Group], n_steps: int, seconds: float, reference: Reference | None
-) -> dict[str, Any]:
+def cost(plan: Schedule, groups: Sequence[Group], seconds: float, reference: Reference | None) -> dict[str, Any]:
     """What the run took: seconds (wall clock), processes, device, peak memory in GiB; tokens of all examples' prompts
     and answers, shared beginnings counted for each.
     """
-    share = n_steps / plan.n_steps  # below 1 for a run stopped early
-    total = sum(n_tokens(groups[index]) for batch in plan.microbatches for index in batch)
     is_gpu = on_gpu()
     peak = torch.cuda.max_memory_allocated() if is_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "seconds": round(seconds, 1),
         **({"reference_seconds": round(reference.seconds, 1)} if reference else {}),
-        "n_tokens": round(total * share),
+        "n_tokens": sum(n_tokens(groups[index]) for batch in plan.microbatches for index in batch),
         "n_processes": processes().num_processes,
         "device": torch.cuda.get_device_name() if is_gpu else "cpu",
         "peak_memory_gib": round(peak / 2**30, 2),

@@ -128,14 +128,11 @@ class Prose:
             and place_of(mention) not in self.options.common
             and self.words["bad_rest"].match(rest) is not None
         )
-        is_reasoned = lead["mark"] != ":" and self.words["reason"].match(rest)
-        self.add(line, [mention], None if is_item or is_bad else ALONE if is_reasoned else LABEL)
+        self.add(line, [mention], None if is_item or is_bad else LABEL)
         is_told = self.read(rest, line, is_told)
         is_remark = (lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest)) or self.words["reason"].match(rest)
         self.add(line, [] if is_remark else re.findall(M, rest))
         against = [mention] if is_item or (is_bad and not (is_subject and not re.search(M, rest))) else []
-        if polar and says_true is not None:
-            against.append(chr(FIRST + polar[not says_true]))
         self.add(line, against, is_contrast=True)
         return is_told
 

@@ -100,8 +100,7 @@ def tabled(marked: str, words: Vocabulary) -> Reading | None:
     values = {place_of(row["m"]): float(row["share"] or row["yes"] is not None) for row in rows}
     best = max(values, key=lambda place: values[place], default=0)
     is_whole = len(values) == len(rows) > 1 and set(values) == {place_of(mention) for mention in re.findall(M, marked)}
-    is_one_kind = len({row["share"] is None for row in rows}) == 1
-    is_one = is_whole and is_one_kind and [*values.values()].count(values[best]) == 1
+    is_one = is_whole and [*values.values()].count(values[best]) == 1
     return Reading(best, PROSE) if is_one else None
 
 

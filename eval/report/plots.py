@@ -24,7 +24,6 @@ from evenhand.files import whole_file, write_whole
 RUN_COLOURS = ("#6b7280", "#1f6f8b", "#c8553d", "#5b8c5a", "#7a5195", "#b07d12")
 RUN_MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, FAINT = "#444444", "#cccccc"
-NO_FLOOR = {"floor_low": None, "floor_high": None}
 FLOOR = {"color": FAINT, "alpha": 0.55, "linewidth": 0, "zorder": 0}
 WIDTH = 4.4  # inches; narrow, so that letters stay readable when a phone shrinks the figure
 LONGEST_TITLE = 42  # characters of a title's line
@@ -102,7 +101,7 @@ def interval_plot(
     mark. zero: where a vertical line stands. is_joined: the marks of a label are shares in percent on one line, which
     joins them.
     """
-    frame = frame.assign(**{name: frame.get(name, other) for name, other in (("series", ""), *NO_FLOOR.items())})
+    frame = pd.DataFrame({"series": "", "floor_low": None, "floor_high": None, **frame})
     labels, series = list(dict.fromkeys(frame["label"])), list(dict.fromkeys(frame["series"]))
     line_height = 0.42 if max(map(len, labels)) <= LONGEST_TICK else 0.62  # inches
     height = 1.1 + 0.3 * (len(series) > 1) + line_height * len(labels)

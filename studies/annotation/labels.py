@@ -34,7 +34,9 @@ def read_labels(paths: Sequence[Path], tasks: Mapping[str, Task]) -> Labels:
             task, item, label, annotator = (str(record.values.get(name) or "").strip() for name in COLUMNS)
             if (task, item) not in item_ids:
                 raise DataError(f"{record.where}: is of no item of this run, or of this run before it changed")
-            if label not in ("", *tasks[task].answers):
+            if not label:
+                continue
+            if label not in tasks[task].answers:
                 raise DataError(f"{record.where}: label '{label}': answers are {', '.join(tasks[task].answers)}")
             of_person = labels.setdefault((task, annotator or path.stem), {})
             if item in of_person:
@@ -43,5 +45,4 @@ def read_labels(paths: Sequence[Path], tasks: Mapping[str, Task]) -> Labels:
                     "column `annotator`"
                 )
             of_person[item] = label
-    answered = {key: {item: label for item, label in answers.items() if label} for key, answers in labels.items()}
-    return {key: of_person for key, of_person in answered.items() if of_person}
+    return labels

@@ -90,9 +90,10 @@ def facts(results: Results) -> dict[str, Any]:
     heads = frame if frame.empty else frame[frame.is_headline & one_denominator(frame)]
     mains = [] if frame.empty else scores.records(scores.headline_rows(heads))
     lines, moves, drawing = list[dict[str, Any]](), main_changes(results), results.options.drawing
+    judges = {(judge.name, judge.judge): judge for judge in results.judges.values()}
     for row in mains:
         in_both, swapped = in_orders(row, frame)
-        orders, judge = [row, *filter(None, [in_both and swapped])], judge_of(results, row)
+        orders, judge = [row, *filter(None, [in_both and swapped])], judges[row.run, row.model]
         templates = judge.config["dialdefer"]["prompts"].get("placebos", ()) if judge.plan else None
         of_arm = frame[(frame.run == row.run) & (frame.model == row.model) & (frame.arm == row.arm)]
         lines.append(
@@ -191,11 +192,6 @@ def warnings_of(results: Results) -> list[str]:
     return [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
 
 
-def left_out(results: Results) -> list[str]:
-    """The arms of verdict files in which no shift can be scored."""
-    return [reason for judge in results.judges.values() for reason in judge.left_out]
-
-
 def write_items(results: Results, folder: Path) -> list[Path]:
     """See studies.dialdefer.flips."""
     from studies.dialdefer import flips  # loads matplotlib, which scoring does not need
@@ -242,8 +238,7 @@ def report_tables(results: Results) -> list[TableSpec]:
         for name, judge in {} if results.is_before_after and results.change_rows else judges.items():
             of_models.setdefault(first_model(judge.config, judge.path) if judge.plan else name, name)
         if len(of_models) > 1:
-            counts, note = items.agreement([*of_models.values()], flips)
-            made += items.agreement_tables([*of_models.values()], counts, note) if counts["items"]["total"] else []
+            made += items.agreement_tables([*of_models.values()], flips)
         strata = items.alignments(judges, **options)
         names = () if strata.empty else ("table4_or_nor_alignment", "table16_balanced_dds")
         strata_tables = [tables.table(name, strata) for name in names]
@@ -269,12 +264,6 @@ def kind_of(given: Answer) -> str:
     if given.verdict != "yes":
         return given.verdict
     return f"yes{given.direction}" if given.measure == "dds" else "right"
-
-
-def judge_of(results: Results, row: Row) -> JudgedRun:
-    """A row's judge."""
-    judges: Mapping[str, JudgedRun] = results.judges
-    return next(judge for judge in judges.values() if (judge.name, judge.judge) == (row.run, row.model))
 
 
 def in_orders(row: Row, frame: pd.DataFrame) -> tuple[Row | None, Row | None]:
@@ -361,7 +350,7 @@ EVALUATION = Evaluation[JudgedRun](
     tables=tables_of,
     plots=plots_of,
     warnings=warnings_of,
-    left_out=left_out,
+    left_out=lambda results: [reason for judge in results.judges.values() for reason in judge.left_out],
     write_items=write_items,
     verdicts=verdicts_of,
     unparsed=unparsed_of,

@@ -132,8 +132,6 @@ def entailment_in(reply: Completion) -> Read[bool | None]:
 
 def choice_in(reply: Completion) -> Read[int | None]:
     """1 or 2, the one that a reply names as the more popular; None where it names none or both."""
-    if re.search(r"(?i)\brank", reply.text) and (order := ranking_in(reply, 2).value):
-        return Read(order[0] + 1, OK)
     place, state = read_among(reply, ("1", "2"), POPULARITY)
     return Read(None if place is None else place + 1, state)
 

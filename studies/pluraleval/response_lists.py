@@ -183,8 +183,6 @@ def items_at(lines: Sequence[str], starts: Sequence[Start]) -> list[str]:
     if len(items) > 1:
         *earlier, last = items
         del last[max(map(len, earlier)) :]
-        if len(earlier) > 1 and all(len(item) == len(item[0]) == 1 for item in earlier):
-            del last[0][1:]
     return texts_of([[line for block in item for line in block] for item in items])
 
 

@@ -13,14 +13,14 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 from evenhand.errors import ModelError
 from evenhand.run_directory import DONE_FILE
 from tests.made.easy_task import begin_fp16_at, easy_items, easy_run, plant
+from tests.made.places import cases
 from tests.made.training_runs import logged, tiny_run
 from training.guard import DivergenceGuard, LossMonitor, check_not_diverged
 from training.reference import Chance
 from training.run_folder import ADAPTER_FILES, DIVERGED_FILE, folder_of, last_checkpoint
 from training.train import train
 
-CHANCE = math.log(2)
-GUESSES = Chance(loss=CHANCE, slope=0.5, accuracy=0.5)
+GUESSES = Chance(loss=math.log(2), slope=0.5, accuracy=0.5)
 ARGUMENTS = cast(TrainingArguments, None)  # not looked at
 
 
@@ -28,42 +28,17 @@ def config_of(root=Path("runs")):
     return tiny_run("dpo", "no-model", root, guard={"patience_steps": 30}, optimiser={"warmup_ratio": 0.03})
 
 
-def losses(*values, **more):
-    return [{"loss": value, **more} for value in values]
-
-
-LUCKY = 0.9 / math.sqrt(30 * 4)  # 30 steps of 4 examples: what a guesser's accuracy lies above 0.5 by, now and then
-NEVER, COLLAPSED, NO_NUMBER = "never learnt", "collapsed", "not a number"
-LOGS = {
-    "falls back to chance": (losses(0.69, 0.4, 0.2, 0.3, 0.7, 0.69, 0.71, 0.1), (COLLAPSED, 70), {}),
-    "far above chance": (losses(0.69, 1.5, 2.0), (COLLAPSED, 30), {}),
-    "names cost much": (losses(*[2.3] * 30, rest_loss=2.1, accuracy=0.5), None, {}),
-    "names cost much, guessed": (losses(*[2.3] * 30, rest_loss=1.5, accuracy=0.5), (NEVER, 30), {}),
-    "names cost much, right": (losses(*[2.3] * 30, rest_loss=1.5, accuracy=0.9), None, {}),
-    "lucky guesses": (losses(*[0.7] * 3, accuracy=0.5 + LUCKY), (NEVER, 30), {}),
-    "right, with a few sure mistakes": (losses(*[0.7] * 3, accuracy=0.65), None, {}),
-    "right, but exploded": (losses(*[1.5] * 3, accuracy=0.65), (COLLAPSED, 30), {}),
-    "a steep loss": (losses(*[CHANCE - 0.01] * 3), (NEVER, 30), {"slope": 0.5}),
-    "a flat loss": (losses(*[CHANCE - 0.01] * 3), None, {"slope": 0.05}),  # 0.04 nats of margin are 0.002
-    "replies, worse than guesses": (losses(*[22.0] * 3), (COLLAPSED, 30), {"loss": math.log(49_152)}),
-    "while the learning rate rises": (losses(*[0.7] * 7), (NEVER, 70), {"n_warmup": 40}),
-    **{
-        f"{name} is {value}": ([{"loss": 0.3, name: value}], (NO_NUMBER, 10), {})
-        for name in ("loss", "grad_norm", "eval_loss")
-        for value in (math.nan, math.inf)
-    },
-}
+LOGS = cases(__file__)
 
 
 @pytest.mark.parametrize("name", LOGS)
 def test_a_log_stops_a_run_where_it_shows_that_nothing_is_learnt(name):
-    """Records of every ten steps, with a patience of 30."""
-    records, expected, chance = LOGS[name]
-    n_warmup = int(chance.pop("n_warmup", 0))
-    monitor = LossMonitor(config_of(), replace(GUESSES, **chance), n_warmup)
+    log = LOGS[name]
+    monitor = LossMonitor(config_of(), replace(GUESSES, **log.get("chance", {})), log.get("n_warmup", 0))
+    records = [{"loss": loss, **log.get("also", {})} for loss in log["losses"] * log.get("repeated", 1)]
     taken = [monitor.take({"step": 10 * number, **record}) for number, record in enumerate(records, start=1)]
-    stops = ((divergence[0], 10 * number) for number, divergence in enumerate(taken, start=1) if divergence)
-    assert next(stops, None) == expected
+    stops = ([divergence[0], 10 * number] for number, divergence in enumerate(taken, start=1) if divergence)
+    assert next(stops, None) == log.get("stops")
 
 
 def fed(path, values, state):

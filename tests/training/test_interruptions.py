@@ -9,6 +9,7 @@ import torch
 from evenhand.run_directory import DONE_FILE, is_done
 from evenhand.terminal import PROGRESS_VARIABLE, STOP_VARIABLE, Stopped
 from tests.made.easy_task import begin_fp16_at
+from tests.made.places import cases
 from tests.made.training_runs import adapter_of, in_step, logged, tiny_run
 from training.run_folder import folder_of, last_checkpoint
 from training.train import train
@@ -17,19 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 N_STEPS = 4
-DROPOUT = {"r": 8, "alpha": 16, "dropout": 0.5}
-RUNS = {
-    "dpo": ("dpo", {}),
-    "fp16": (
-        "sft",
-        {
-            "quantisation": {"weights": "dequantised"},
-            "lora": DROPOUT,
-            "optimiser": {"mixed_precision": "fp16", "gradient_checkpointing": True},
-        },
-    ),
-    "sft, bf16": ("sft", {"lora": DROPOUT, "optimiser": {"mixed_precision": "bf16", "gradient_checkpointing": True}}),
-}
+RUNS = cases(__file__)
 ON_CUDA = [pytest.param("cuda", name, marks=pytest.mark.gpu) for name in RUNS]
 
 
@@ -39,8 +28,7 @@ def undisturbed_of(model, tmp_path_factory):
 
     @cache
     def get(name):
-        method, sections = RUNS[name]
-        return train(tiny_run(method, model, tmp_path_factory.mktemp("undisturbed"), **sections))
+        return train(tiny_run(model=model, root=tmp_path_factory.mktemp("undisturbed"), **RUNS[name]))
 
     return get
 
@@ -49,12 +37,11 @@ def undisturbed_of(model, tmp_path_factory):
 def test_a_killed_run_continues_to_the_same_losses_and_adapter(
     device, name, undisturbed_of, model, tmp_path, monkeypatch
 ):
-    method, sections = RUNS[name]
     if name == "fp16":
         # Overflows at first, so that the scale is part of what continues: from 2^16 an H200 left out no step.
         begin_fp16_at(2.0 ** {"cpu": 16, "cuda": 18}[device], device, monkeypatch)
     undisturbed = undisturbed_of(name)
-    config = tiny_run(method, model, tmp_path / "killed", run={"save_steps": 2}, **sections)
+    config = tiny_run(model=model, root=tmp_path / "killed", run={"save_steps": 2}, **RUNS[name])
     with monkeypatch.context() as patch:
         in_step(N_STEPS, Mock(side_effect=KeyboardInterrupt), patch)
         with pytest.raises(KeyboardInterrupt):

@@ -3,7 +3,6 @@
 import os
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
@@ -24,56 +23,26 @@ from training.run_folder import finished_config, folder_of
 
 pytestmark = pytest.mark.slow
 KINDS = {"one": "cpu.yaml", "ddp": "ddp.yaml"}
-SAVED = 2  # steps between two checkpoints
 METHODS = cases(__file__)
-
-
-class Run(NamedTuple):
-    """A config on disk, and where its run lies."""
-
-    file: Path
-    folder: Path
-
-    @property
-    def log(self):
-        """The end of what it printed."""
-        return Path(f"{self.file}.log").read_text()[-4000:]
-
-
-def write(method, n, model, folder):
-    """The config of a method's run by n processes, of one effective batch whatever n."""
-    sections = {key: value for key, value in METHODS[method].items() if key not in ("n_items", "optimiser")}
-    config = tiny_run(
-        method,
-        model,
-        folder,
-        dialdefer=pocket(METHODS[method]["n_items"]),
-        optimiser={
-            **METHODS[method]["optimiser"],
-            "max_steps": None,
-            "n_processes": n,
-            "gradient_accumulation_steps": 4 // n,
-        },
-        run={"save_steps": SAVED},
-        **sections,
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{method}-{n}.yaml"
-    file.write_text(to_yaml(config))
-    return Run(file, folder_of(config))
 
 
 @pytest.fixture(scope="module")
 def trained(model, tmp_path_factory):
-    """A method's finished run by one process ("one") or by two of a kind, each trained once."""
+    """A method's finished run by one process ("one") or by two ("ddp"), of one effective batch, each trained once."""
     place = tmp_path_factory.mktemp("runs")
 
     @cache
     def get(method, kind):
-        n = 1 if kind == "one" else 2
-        run = write(method, n, model, place / kind)
-        assert launched(run.file, CONFIGS / "accelerate" / KINDS[kind], n) == [0] * n, run.log
-        return run
+        n, folder, sections = 1 if kind == "one" else 2, place / kind, {**METHODS[method], "run": {"save_steps": 2}}
+        section, cut = pocket(sections.pop("n_items")), {"n_processes": n, "gradient_accumulation_steps": 4 // n}
+        sections["optimiser"] = {**sections["optimiser"], "max_steps": None, **cut}
+        config = tiny_run(method, model, folder, dialdefer=section, **sections)
+        folder.mkdir(exist_ok=True)
+        file = folder / f"{method}.yaml"
+        file.write_text(to_yaml(config))
+        exits = launched(file, CONFIGS / "accelerate" / KINDS[kind], n)
+        assert exits == [0] * n, Path(f"{file}.log").read_text()[-4000:]
+        return folder_of(config)
 
     return get
 
@@ -82,19 +51,19 @@ def trained(model, tmp_path_factory):
 def test_two_processes_go_the_way_of_one(method, trained):
     one, two = trained(method, "one"), trained(method, "ddp")
     for name in ("loss", "eval_loss", "accuracy", "eval_accuracy", "learning_rate"):
-        assert logged(two.folder, name) == pytest.approx(logged(one.folder, name), rel=1e-5, abs=1e-6), name
-    alone, together = adapter_of(one.folder), adapter_of(two.folder)
+        assert logged(two, name) == pytest.approx(logged(one, name), rel=1e-5, abs=1e-6), name
+    alone, together = adapter_of(one), adapter_of(two)
     assert alone.keys() == together.keys()
     for name, weights in alone.items():
         torch.testing.assert_close(together[name], weights, rtol=0, atol=1e-4, msg=name)
-    done = [read_json(run.folder / "DONE.json") for run in (one, two)]
+    done = [read_json(run / "DONE.json") for run in (one, two)]
     for key in ("n_steps", "n_tokens", "n_trainable", "n_examples", "epochs"):
         assert done[0][key] == done[1][key]
     assert [facts["n_processes"] for facts in done] == [1, 2]
 
 
 def test_both_processes_ask_for_the_reference(trained):
-    one, two = (trained("dpo", kind).folder.parents[1] / "reference" for kind in ("one", "ddp"))
+    one, two = (trained("dpo", kind).parents[1] / "reference" for kind in ("one", "ddp"))
     (alone,), (together,) = ([*folder.iterdir()] for folder in (one, two))
     assert alone.name == together.name
     shards = sorted(file.name for file in together.glob("*.jsonl"))

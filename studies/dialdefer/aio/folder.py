@@ -20,7 +20,7 @@ from evenhand.run_directory import read_json
 from studies.dialdefer.aio.replies import dialogue, turns_in
 
 POSTS, TRANSCRIPTS, CHECKS = "posts", "transcripts", "check"
-ITEMS_FOLDER = "items"
+ITEMS_FOLDER, GONE = "items", "gone.json"
 TEXTS = shipped_yaml(Path(__file__).with_name("prompts.yaml"))
 
 
@@ -59,7 +59,7 @@ class RawFolder:
     @property
     def gone(self) -> dict[str, str]:
         """Id → why, of posts that Reddit does not show any more."""
-        return json_at(self.path / "gone.json")
+        return json_at(self.path / GONE)
 
     def file(self, stage: str, post_id: str) -> Path:
         """Where a stage keeps a post."""
@@ -78,13 +78,8 @@ class RawFolder:
         """Keep a stage's record of a post."""
         write_json(self.file(stage, post_id), record)
 
-    def purge(self, reasons: Mapping[str, str]) -> None:
-        """Remove all that is kept of posts (id → why). They are listed first: after a kill `opened` goes on."""
-        write_json(self.path / "gone.json", reasons)
-        self.sweep()
-
     def sweep(self) -> None:
-        """Remove what is kept of posts that are gone: first the set, which would not be missed after a kill."""
+        """Remove all that is kept of posts that are gone: first the set, which would not be missed after a kill."""
         files = [self.file(stage, post_id) for post_id in self.gone for stage in (POSTS, TRANSCRIPTS, CHECKS)]
         if there := [file for file in files if file.exists()]:
             self.remove_items()

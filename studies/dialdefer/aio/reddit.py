@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ConfigError, DataError
-from studies.dialdefer.aio.folder import POSTS, RawFolder
+from evenhand.files import write_json
+from studies.dialdefer.aio.folder import GONE, POSTS, RawFolder
 
 if TYPE_CHECKING:
     import praw
 
 VARIABLES = {name: f"REDDIT_{name.upper()}" for name in ("client_id", "client_secret", "user_agent")}
-GONE = ("[deleted]", "[removed]", "[deleted by user]", "[ removed by reddit ]", "[removed by reddit]")
+MARKS_OF_GONE = ("[deleted]", "[removed]", "[deleted by user]", "[ removed by reddit ]", "[removed by reddit]")
 IMAGE_ENDS = (".jpg", ".jpeg", ".png", ".webp")
 
 
@@ -42,7 +43,8 @@ def harvest(folder: RawFolder, reddit: "praw.Reddit", ids: Sequence[str]) -> Non
         else:
             images = image_addresses(posts[post_id])
             folder.write(POSTS, post_id, {"images": images} if images else {"dropped": "no image"})
-    folder.purge(gone)
+    write_json(folder.path / GONE, gone)  # before anything is removed: after a kill `opened` goes on
+    folder.sweep()
 
 
 def posts_of(reddit: "praw.Reddit", ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -65,7 +67,7 @@ def gone_reason(facts: dict[str, Any]) -> str:
     if by := facts.get("removed_by_category"):
         return "deleted by its author" if by == "deleted" else f"removed ({by})"
     texts = [str(facts.get(key) or "").strip().lower() for key in ("title", "selftext")]
-    return next((f"text is {text}" for text in texts if text in GONE), "")
+    return next((f"text is {text}" for text in texts if text in MARKS_OF_GONE), "")
 
 
 def image_addresses(facts: dict[str, Any]) -> list[str]:

@@ -65,7 +65,6 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
             margin_panel(TEST.margins[:, :, 0], ids=[*TRAIN.item_ids[:7], *TEST.item_ids[7:]]),
             r"7 items \(train-000, .*, \.\.\.\) have been fitted on and would be scored",
         ),
-        (made_panel(TRAIN.replies, ids=TRAIN.item_ids), TEST, "c1, c2: no margins to fit on"),
         (pair(arm="honest")[0], TEST, "no untreated arm"),
     ],
 )

@@ -1,13 +1,14 @@
 """Items from a data root and from a file of the user's; no training item may give a test item away."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import sha256_of, shipped_yaml, write_json
+from evenhand.records import digest
 from studies.built_folder import MANIFEST_FILE, read_manifest
 from studies.dialdefer.datasets import (
     EVALUATION_ONLY,
@@ -18,6 +19,7 @@ from studies.dialdefer.datasets import (
     read_items,
     write_items,
 )
+from studies.dialdefer.pocket import SCHEMA_VERSION, pocket_items
 from studies.dialdefer.records import Item
 from tests.made.built_folder import build_small
 from tests.made.made_verdicts import write
@@ -170,3 +172,16 @@ def copy_of(root, folder):
     import shutil
 
     return Path(shutil.copytree(root, folder / "spoilt", ignore=shutil.ignore_patterns("raw", "pool")))
+
+
+POCKET = {
+    "train": "08688c9a07606ecffe9cbe68e00941d0a1dbb904afb8fe3212229015e9231678",
+    "test": "c8cd2787a9d2917b0b3f7671f0d8807231086478031c920c4984788ec3c6a860",
+}
+
+
+@pytest.mark.parametrize("split", POCKET)
+def test_pockets_items_never_change(split):
+    """An intended change raises SCHEMA_VERSION and brings a new digest: scores of other items cannot be compared."""
+    assert digest([asdict(item) for item in pocket_items(split)]) == POCKET[split]
+    assert SCHEMA_VERSION == "v2"

@@ -22,7 +22,7 @@ from studies.dialdefer.measures import ACCEPT, ERROR, REJECT, TIE, UNPARSED, fli
 from studies.dialdefer.panels import load_run
 from studies.dialdefer.records import Condition
 from studies.dialdefer.scores import averages_over, changes_over, over_corrections, score_judge
-from tests.made.made_panels import made_judge, made_panel, random_replies
+from tests.made.made_panels import made_judge, made_panel
 from tests.made.made_runs import lean, made_items, make_run, rewrite, say
 from tests.made.made_verdicts import only, scored
 from tests.made.scorecard_runs import number
@@ -98,23 +98,6 @@ def test_rates_are_of_the_items_and_replies_that_an_engine_gave(array):
     assert values["n_deference_flips"] == (flip_masks(array)[0] & ~lost_items(array)).sum()
     assert values["unparsed_rate"] == values["n_unparsed"] / values["n_replies"]
     assert values["n_replies"] == (array[~lost_items(array)] > ERROR).sum()
-
-
-def test_swapping_against_a_judge_that_never_moves_is_the_exact_sign_flip_test_of_the_shift():
-    replies = random_replies(np.random.default_rng(1), 30, [0.5, 0.5, 0.6, 0.7])
-    accepted = (replies == ACCEPT).astype(int)
-    rises = accepted[:, 2:].sum(axis=1) - accepted[:, :2].sum(axis=1)  # of acceptance, item by item
-    chances = np.ones(1)  # of each sum of rises with random signs, over all signs
-    for rise in rises.tolist():
-        flips = np.zeros(2 * abs(rise) + 1)
-        flips[[0, -1]] += 0.5
-        chances = np.convolve(chances, flips) if rise else chances
-    sums = np.arange(len(chances)) - len(chances) // 2
-    exact = chances[np.abs(sums) >= abs(rises.sum())].sum()
-    pair = made_panel(replies[:, [0, 1, 0, 1]]), made_panel(replies)
-    every = changes_over([pair], Compared("a", "b", {}), "published", Drawing(n_draws=40_000, seed=0))
-    (row,) = [row for row in every if (row.measure, row.dataset) == ("dds", "bbq")]
-    assert row.p == pytest.approx(exact, abs=0.01)
 
 
 A, R = ACCEPT, REJECT

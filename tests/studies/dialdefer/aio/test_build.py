@@ -5,6 +5,7 @@ import json
 import pytest
 
 from evenhand.errors import ConfigError, DataError, ModelError
+from studies.dialdefer.aio.reddit import gone_reason, image_addresses
 from studies.dialdefer.datasets import DatasetSpec, load_items
 from tests.made.fake_server import Reply
 from tests.made.made_aio import TRIP, screenshot, workshop_here
@@ -98,3 +99,15 @@ def test_ids_are_checked_before_reddit_is_asked(made):
     (made.release / "finalAIOdata_experiment_ready.jsonl").write_text('{"id": "../../x"}\n')
     with pytest.raises(DataError, match=r"'\.\./\.\./x' is not an id of a post"):
         made.run("harvest")
+
+
+@pytest.mark.parametrize(("facts", "expected"), CASES["images"])
+def test_images_are_found_in_galleries_in_texts_and_behind_links(facts, expected):
+    urls = image_addresses(facts)
+    assert [url.rpartition("/")[2].partition(".")[0] for url in urls] == expected
+    assert all("&amp;" not in url for url in urls)
+
+
+@pytest.mark.parametrize(("facts", "reason"), CASES["gone"])
+def test_what_is_gone_is_known_by_its_mark(facts, reason):
+    assert gone_reason(facts) == reason
