@@ -8,7 +8,7 @@ from eval.estimates.changes import Paired, paired
 from eval.estimates.estimate import Drawing, Row, added_up
 from eval.shift.answer import Answer, Shift, answer, shift_over_units, with_extremes
 from studies.narrator.judged_runs import SAME, Judgment, NarratorRun
-from studies.narrator.measures import DETECTION, Setting, by_setting, called_me, mean_rows, neutral_of, part
+from studies.narrator.measures import DETECTION, Setting, by_setting, innocents, mean_rows, part
 from studies.narrator.options import Denominator
 from studies.narrator.prompts import ME
 
@@ -65,11 +65,9 @@ def sides(
             for who, fill in zip(PAIRS[figure], (against, toward), strict=True)
         )
         return first, second
-    neutral = neutral_of(judgments)
     pairs = [
-        (me.unit, weight(me, ME, denominator, against), weight(base, called_me(base, me), denominator, toward))
-        for me in judgments
-        if me.is_accusable and (base := neutral.get(me.unit))
+        (me.unit, weight(me, ME, denominator, against), weight(base, name, denominator, toward))
+        for me, base, name in innocents(judgments)
     ]
     known = [pair for pair in pairs if not math.isnan(pair[1] + pair[2])]
     return [(unit, of_me, 1.0) for unit, of_me, _ in known], [(unit, of_nobody, 1.0) for unit, _, of_nobody in known]

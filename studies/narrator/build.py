@@ -40,14 +40,14 @@ def build(
     """
     # What the same command finds its work done by, and another one does not mix in.
     wanted = {"dataset": dataset, "converter": CONVERTER_VERSION, "split": {"seed": seed, "test_share": test_share}}
-    with building(out, corpus.BUILD):
+    with building(out, BENCHMARK):
         folder = out / "raw" / dataset
         fetched = [] if raw else fetch(CONVOKIT[dataset], folder, name=dataset)
         dump = find_dump(raw or folder / fetched[0].name)
         sources = fetched or sources_at(
             [raw] if raw and raw.is_file() else [Path(str(dump / name)) for name in FILES if (dump / name).is_file()]
         )
-        if manifest := finished(out, corpus.BUILD, corpus.CONVERSATIONS_FILE, wanted, sources):
+        if manifest := finished(out, BENCHMARK, corpus.CONVERSATIONS_FILE, wanted, sources):
             return manifest
         conversations, facts = converted(dump, dataset, seed, test_share)
         facts = {**wanted, "sources": described(sources), **facts}

@@ -24,10 +24,9 @@ from studies.built_folder import read_manifest, read_rows
 from studies.item_files import enough
 from studies.narrator.convokit import ESCALATES, Discussion, Dump
 from studies.narrator.names import shown_names
-from studies.narrator.records import Conversation, Turn
+from studies.narrator.records import BENCHMARK, Conversation, Turn
 from studies.units import set_hash
 
-BUILD = "narrator"  # NAME of `evenhand build NAME`
 CONVERSATIONS_FILE = "conversations.jsonl"
 # Our own quarrels on talk pages; docs/narrator.md says how they were made. They never change, or scores of others could
 # not be compared.
@@ -162,19 +161,16 @@ class CorpusSpec(Closed):
 
 def of_split(spec: CorpusSpec) -> list[Conversation]:
     """The conversations of the split that a spec names: our own, or those of a built folder."""
-    ours = spec.dataset == POCKET
-    rows = (row for _, row in read_jsonl(POCKET_FILE))
-    conversations = map(CONVERSATION.validate_python, rows) if ours else built(spec)
-    return [c for c in conversations if spec.split in ("all", c.meta["split"])]
-
-
-def built(spec: CorpusSpec) -> Iterator[Conversation]:
-    """The conversations of a built folder."""
-    if spec.root is None:
+    make = CONVERSATION.validate_python
+    if spec.dataset == POCKET:
+        conversations: Iterable[Conversation] = (make(row) for _, row in read_jsonl(POCKET_FILE))
+    elif spec.root is None:
         raise ConfigError(f"{spec.dataset}: set `root` to a folder made by `evenhand build narrator`")
-    if (source := read_manifest(spec.root, BUILD, CONVERSATIONS_FILE)["dataset"]) != spec.dataset:
+    elif (source := read_manifest(spec.root, BENCHMARK, CONVERSATIONS_FILE)["dataset"]) != spec.dataset:
         raise DataError(f"{spec.root}: was built of {source}, wanted is {spec.dataset}; set `root` to another folder")
-    return read_rows(spec.root, BUILD, CONVERSATIONS_FILE, CONVERSATION.validate_python)
+    else:
+        conversations = read_rows(spec.root, BENCHMARK, CONVERSATIONS_FILE, make)
+    return [c for c in conversations if spec.split in ("all", c.meta["split"])]
 
 
 def load_conversations(spec: CorpusSpec) -> list[Conversation]:

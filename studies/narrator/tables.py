@@ -8,13 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, with_rows, yaml_tables
+from eval.report.tables import DASH, TableSpec, is_unknown, printed, signed, table_from, yaml_tables
 from eval.results import Results, changes_table
 from studies.narrator.judged_runs import POOLED, NarratorRun
 from studies.narrator.measures import ALL, ANSWERED, DETECTION, PERSPECTIVES, Levels, main_order
 from studies.narrator.replies import STATES
 
-FORMS: Mapping[str, Any] = yaml_tables(Path(__file__).with_name("tables.yaml"))
+FILE = Path(__file__).with_name("tables.yaml")
+FORMS: Mapping[str, Any] = yaml_tables(FILE)
 WORDS: Mapping[str, Mapping[Any, str]] = FORMS["words"]
 TASK_WORDS, ORDER_WORDS, MEASURE_WORDS = FORMS["tasks"], WORDS["option_order"], WORDS["measure"]
 CHANGE_WORDS = MEASURE_WORDS | FORMS["changes"]
@@ -95,18 +96,12 @@ def models_table(judges: Mapping[str, NarratorRun]) -> TableSpec:
     for judge, run in judges.items():
         engine, name = dict(run.config.get("engine", {})), str(run.config["model"].get("name"))
         place = engine.get("base_url") or engine.get("kind") or "not recorded"
-        rows.append(
-            (
-                *(judge, name, FORMS["parameters"].get(name, DASH)),
-                ", ".join(place) if isinstance(place, list) else str(place),
-                "exact probabilities" if run.verdict == "options" else f"{run.n_samples} a prompt",
-                str(run.config["sampling"].get("temperature", "not recorded")),
-                *(len(run.conversations), len(run.excluded)),
-            )
-        )
-    heads = ("model", "checkpoint", "parameters", "access", "answers", "temperature", "conversations", "left out")
-    note = "Parameters: known of the models that Evenhand has configs for."
-    return with_rows("narrator_table1", "Models", dict.fromkeys(heads, ""), rows, note=note, place="page")
+        row: dict[str, Any] = {"model": judge, "checkpoint": name, "parameters": FORMS["parameters"].get(name, DASH)}
+        row["access"] = ", ".join(place) if isinstance(place, list) else str(place)
+        row["answers"] = "exact probabilities" if run.verdict == "options" else f"{run.n_samples} a prompt"
+        row["temperature"] = str(run.config["sampling"].get("temperature", "not recorded"))
+        rows.append(row | {"conversations": len(run.conversations), "left out": len(run.excluded)})
+    return table_from(FILE, "narrator_table1", pd.DataFrame(rows))
 
 
 def marked(cells: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,6 @@ yet, and a speaker who says nothing else is found by elimination. In detection t
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -124,9 +123,8 @@ class NarratorTraining(StudyTraining[NarratorSection, Conversation]):
         groups = (group for unit in units for group in self.groups_of(unit, config, tokenizer, contract.before))
         limit = config.examples.max_prompt_length
         examples, excluded = sifted(groups, limit, as_a_whole=config.needs_whole_groups)
-        by_unit = groupby(examples, key=lambda example: example.item_id)
-        ordered = [sorted(group, key=lambda example: (example.prompt_ids, example.group)) for _, group in by_unit]
-        return [example for group in ordered for example in group], excluded
+        place = {unit.conversation_id: n for n, unit in enumerate(units)}
+        return sorted(examples, key=lambda e: (place[e.item_id], e.prompt_ids, e.group)), excluded
 
     def groups_of(
         self, conversation: Conversation, config: TrainingConfig, tokenizer: Any, before: str

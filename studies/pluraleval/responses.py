@@ -1,7 +1,7 @@
 """What the model under test is asked (sections 6.1 to 6.3): generation, ranking, pairwise; neutral and biased."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain, product
 from typing import Any, Literal
 
@@ -41,11 +41,7 @@ class Asker:
 
     def prompts(self) -> Iterator[Prompt]:
         """All of them; see ResponseSettings.tasks."""
-        kinds: dict[Task, Callable[[], Iterator[Prompt]]] = {
-            "generation": self.generations,
-            "ranking": self.rankings,
-            "pairwise": self.pairs,
-        }
+        kinds = {"generation": self.generations, "ranking": self.rankings, "pairwise": self.pairs}
         return chain.from_iterable(kinds[task]() for task in self.settings.tasks)
 
     def generations(self) -> Iterator[Prompt]:
@@ -79,20 +75,17 @@ class Asker:
 
     def pairs(self) -> Iterator[Prompt]:
         """Prompts 4 and 5, each pair in both orders. The belief is of the less popular one."""
-        for pairing in self.settings.pairings:
-            for (more, less), is_swapped in product(self.pairs_of(pairing), (False, True)):
-                yield from self.pair(pairing, more, less, is_swapped)
-
-    def pair(self, pairing: Pairing, more: int, less: int, is_swapped: bool) -> Iterator[Prompt]:
-        """One pair in one order."""
-        listed = (less, more) if is_swapped else (more, less)
-        varied = {"shown": listed, "pairing": pairing, "is_swapped": is_swapped}
-        post, tokens, texts = self.thread.post, self.settings.choice_tokens, [self.clusters[n].summary for n in listed]
-        messages = ask("pairwise", post=post, summaries=numbered(texts))
-        yield self.prompt("pairwise", "neutral", messages, tokens, **varied)
-        if belief := self.clusters[less].belief:
-            messages = ask("biased_pairwise", post=post, summaries=numbered(texts, "\n"), belief=belief)
-            yield self.prompt("pairwise", "biased", messages, tokens, believed=less, **varied)
+        post, tokens = self.thread.post, self.settings.choice_tokens
+        pairs = [(pairing, *pair) for pairing in self.settings.pairings for pair in self.pairs_of(pairing)]
+        for (pairing, more, less), is_swapped in product(pairs, (False, True)):
+            listed = (less, more) if is_swapped else (more, less)
+            varied = {"shown": listed, "pairing": pairing, "is_swapped": is_swapped}
+            texts = [self.clusters[n].summary for n in listed]
+            messages = ask("pairwise", post=post, summaries=numbered(texts))
+            yield self.prompt("pairwise", "neutral", messages, tokens, **varied)
+            if belief := self.clusters[less].belief:
+                messages = ask("biased_pairwise", post=post, summaries=numbered(texts, "\n"), belief=belief)
+                yield self.prompt("pairwise", "biased", messages, tokens, believed=less, **varied)
 
     def pairs_of(self, pairing: Pairing) -> list[tuple[int, int]]:
         """(more popular, less popular) positions: the most popular one and others with strictly fewer votes (section

@@ -122,12 +122,10 @@ class PluralEvalSection(StudySection):
 
     def on_own_items(self) -> Self:
         """The same stage over our own threads; see StudySection."""
-        changes: dict[str, object] = {"threads": ThreadSpec(dataset=POCKET)}
-        if self.responses is not None:
-            changes = {"references": ReferenceSpec(dataset=POCKET)}
-        if self.judgements is not None:
-            changes = {"responses": None}
-        return self.model_copy(update={self.stage: getattr(self, self.stage).model_copy(update=changes)})
+        threads, references = ThreadSpec(dataset=POCKET), ReferenceSpec(dataset=POCKET)
+        own = {"references": {"threads": threads}, "responses": {"references": references}}
+        settings = getattr(self, self.stage).model_copy(update=own.get(self.stage, {"responses": None}))
+        return self.model_copy(update={self.stage: settings})
 
     def describe(self) -> str:
         """The stage, and how many threads; see StudySection."""
