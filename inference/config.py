@@ -187,14 +187,13 @@ class InferenceConfig(StudyRun):
         """Whether the checkpoint is loaded here, so that its tokenizer is known."""
         return isinstance(self.engine, VllmConfig | TransformersConfig)
 
-    @property
-    def template_args(self) -> dict[str, Any]:
-        """Variables of the chat template, the patch's in place of the model's own."""
-        return {**self.model.chat_template_args, **(self.patch.template_args if self.patch else {})}
+    def template_args(self, reads: object = None) -> dict[str, Any]:
+        """Variables of the chat template, the patch's in place of the model's own.
 
-    def args_for(self, reads: object) -> dict[str, Any]:
-        """The same of a prompt with this `reads`: where there is one, nothing is thought before the symbol."""
-        return self.template_args | (dict.fromkeys(THINKING_NAMES, False) if reads else {})
+        reads: as a prompt has it: where there is one, nothing is thought before the symbol.
+        """
+        set_here = {**self.model.chat_template_args, **(self.patch.template_args if self.patch else {})}
+        return set_here | (dict.fromkeys(THINKING_NAMES, False) if reads else {})
 
     @property
     def reads_tokens(self) -> bool:
@@ -271,8 +270,7 @@ def sampling_schema(study: str) -> type[InferenceConfig]:
 
 def load_sampling_config(words: Sequence[str]) -> InferenceConfig:
     """The run that words[0] (a YAML file) and its overrides describe. Raises ConfigError naming file, key and fix."""
-    tree = config_tree(words)
-    return parse_sampling_config(tree, words[0])
+    return parse_sampling_config(config_tree(words), words[0])
 
 
 def parse_sampling_config(tree: dict[str, Any], where: str) -> InferenceConfig:

@@ -62,10 +62,10 @@ class Encoder:
         if config.patch and config.patch.thinking is not None:
             check_switches_thinking(tokenizer)
         if config.self_read:  # before replies are paid for
-            read = reply_contract(tokenizer, config.chat_template, config.args_for(True))
+            read = reply_contract(tokenizer, config.chat_template, config.template_args(True))
             check_answers_at_once(read, tokenizer.name_or_path)
         self.answers = AnswerTokens((), {})
-        self.contract = reply_contract(tokenizer, config.chat_template, config.template_args)
+        self.contract = reply_contract(tokenizer, config.chat_template, config.template_args())
         if config.verdict == "margin":
             self.answers = answer_tokens(tokenizer, contract=self.contract)
 
@@ -77,7 +77,7 @@ class Encoder:
         config, rest = self.config, iter(prompts)
         while batch := list(islice(rest, BATCH)):
             texts = [
-                render_chat(self.tokenizer, prompt.messages, config.chat_template, config.args_for(prompt.reads))
+                render_chat(self.tokenizer, prompt.messages, config.chat_template, config.template_args(prompt.reads))
                 for prompt in batch
             ]
             rows = zip(batch, texts, encode_batch(self.tokenizer, texts, config.chat_template), strict=True)

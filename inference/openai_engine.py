@@ -205,7 +205,7 @@ class OpenAIEngine:
         Raises ModelError when it cannot be asked.
         """
         url, model = self.place.removesuffix("/v1") + "/tokenize", self.config.model.name
-        chat: dict[str, Any] = {"chat_template_kwargs": self.config.template_args}
+        chat: dict[str, Any] = {"chat_template_kwargs": self.config.template_args()}
         user = {"role": "user", "content": "x"}
 
         async def tokens_of(**text: Any) -> tuple[int, ...]:

@@ -79,7 +79,7 @@ def vllm_fields(config: InferenceConfig, prompt: Prompt) -> dict[str, Any]:
     sampling = config.sampling
     fields: dict[str, Any] = {"top_k": sampling.top_k, "repetition_penalty": sampling.repetition_penalty, "min_p": 0.0}
     if config.chat_template:
-        fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.args_for(prompt.reads)}
+        fields["chat_template_kwargs"] = {"date_string": FIXED_DATE, **config.template_args(prompt.reads)}
         fields["return_prompt_text"] = True
     return fields
 

@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> None:
             text = "\n".join(f"[{message.role}]\n{message.content}" for message in prompt.messages)
             counted = "as messages, before the chat template"
         else:
-            text = render_chat(tokenizer, prompt.messages, has_template, config.args_for(prompt.reads))
+            text = render_chat(tokenizer, prompt.messages, has_template, config.template_args(prompt.reads))
             counted = f"{len(encode(tokenizer, text, has_template))} tokens" if tokenizer else "bare text"
         head = f"{prompt.item_id} · {prompt.condition} · {counted} · prompt {prompt.prompt_hash}"
         say(f"=== {head}{text_note(text)} ===\n{text}\n")

@@ -145,11 +145,11 @@ def test_thinking_goes_to_a_template_that_knows_it_and_is_refused_elsewhere():
     config = sampling_config({**POCKET, "patch": {"thinking": True}})
     for switch in ("enable_thinking", "thinking"):
         check_switches_thinking(Template(switch))
-        assert config.template_args[switch] is True
+        assert config.template_args()[switch] is True
     with pytest.raises(ModelError, match=r"made: its chat template does not know enable_thinking or thinking"):
         check_switches_thinking(Template("reasoning"))
     args = {"model": {"name": "embedded", "chat_template_args": {"enable_thinking": False, "a": 1}}}
-    assert sampling_config({**POCKET, **args, "patch": {"thinking": True}}).template_args == {
+    assert sampling_config({**POCKET, **args, "patch": {"thinking": True}}).template_args() == {
         "enable_thinking": True,
         "thinking": True,
         "a": 1,

@@ -105,7 +105,7 @@ def test_a_server_is_held_to_a_schema_of_the_symbols_whatever_else_it_is_asked()
 def test_nothing_is_thought_before_the_symbol_and_everything_before_the_reply():
     """And a model that always thinks is refused before anything is asked."""
     config = toy_config("judge", patch={"thinking": True}, **SELF)
-    assert [config.args_for(reads)["enable_thinking"] for reads in (None, ("hash", 0))] == [True, False]
+    assert [config.template_args(reads)["enable_thinking"] for reads in (None, ("hash", 0))] == [True, False]
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = THINKING
     prompt = toy_prompt("Is it so?")
