@@ -238,8 +238,7 @@ def report_tables(results: Results) -> list[TableSpec]:
         for name, judge in {} if results.is_before_after and results.change_rows else judges.items():
             of_models.setdefault(first_model(judge.config, judge.path) if judge.plan else name, name)
         if len(of_models) > 1:
-            counts, note = items.agreement([*of_models.values()], flips)
-            made += items.agreement_tables([*of_models.values()], counts, note) if counts["items"]["total"] else []
+            made += items.agreement_tables([*of_models.values()], flips)
         strata = items.alignments(judges, **options)
         names = () if strata.empty else ("table4_or_nor_alignment", "table16_balanced_dds")
         strata_tables = [tables.table(name, strata) for name in names]

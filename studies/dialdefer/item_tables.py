@@ -104,8 +104,11 @@ def agreement(names: Sequence[str], items: pd.DataFrame) -> tuple[pd.DataFrame, 
     return counts, note
 
 
-def agreement_tables(names: Sequence[str], counts: pd.DataFrame, note: str) -> list[TableSpec]:
-    """Table 27, which has the columns of Table 24, and Table 33, of what `agreement` gives."""
+def agreement_tables(names: Sequence[str], items: pd.DataFrame) -> list[TableSpec]:
+    """Table 27, which has the columns of Table 24, and Table 33; none where no item was answered by all judges."""
+    counts, note = agreement(names, items)
+    if not counts["items"]["total"]:
+        return []
     total = counts.loc["total"]
     numbers = {
         "total items": total["items"],

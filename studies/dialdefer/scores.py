@@ -259,7 +259,6 @@ def headline_rows(frame: pd.DataFrame, by: Sequence[str] = ("judge",)) -> pd.Dat
     return rows.drop_duplicates(list(by)).sort_index()
 
 
-Group = tuple[str, str, str]  # arm, roles, prompt variant
 Pairs = list[tuple[Panel, Panel]]
 
 
@@ -299,10 +298,10 @@ def acceptance(alike: Change, pairs: Pairs) -> Iterator[Change]:
         yield replace(alike, measure=f"accept_{framing}", unit="%", p=None, p_holm=None, **sides)
 
 
-def paired_panels(base: Sequence[Panel], after: Sequence[Panel], c1_source: str) -> dict[Group, Pairs]:
+def paired_panels(base: Sequence[Panel], after: Sequence[Panel], c1_source: str) -> dict[tuple[str, str, str], Pairs]:
     """(arm, roles, variant) → pairs of panels with both framings, the after panel with its own or the base's C1."""
     theirs = {(p.benchmark, p.dataset, p.factors): p for p in after}
-    groups: dict[Group, Pairs] = {}
+    groups: dict[tuple[str, str, str], Pairs] = {}
     for panel in base:
         counterpart = theirs.get((panel.benchmark, panel.dataset, panel.factors))
         if counterpart is None or not (panel.has_c1 and panel.has_c2 and counterpart.has_c2):

@@ -8,7 +8,7 @@ import base64
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,48 +78,48 @@ class Model:
             raise Unanswered("reply without text")
         return choice.message.content, choice.finish_reason == "length"
 
-    def for_each(self, ids: Sequence[str], work: Callable[[str], None]) -> int:
-        """Do the work for every post, `concurrency` at a time; how many got no answer. Raises ModelError."""
-        n_failed, n_in_a_row = 0, 0
-        with ThreadPoolExecutor(self.concurrency) as pool:
-            futures = {pool.submit(work, post_id): post_id for post_id in ids}
-            try:
-                for done in tqdm(as_completed(futures), total=len(ids), desc="transcribe", unit="post", disable=None):
-                    if (reason := done.exception()) is None:
-                        n_in_a_row = 0
-                        continue
-                    if not isinstance(reason, Unanswered):
-                        raise reason
-                    n_failed, n_in_a_row = n_failed + 1, n_in_a_row + 1
-                    problem = f"no answer ({reason}); it is asked again by the next call"
-                    say(f"transcribe: {futures[done]}: {problem}", sys.stderr)
-                    if n_in_a_row >= max(FAILURES_IN_A_ROW, self.concurrency):
-                        raise ModelError(
-                            f"{self.address}: {n_in_a_row} posts in a row got no answer, the last one '{reason}'. "
-                            "See to the server, then run the same command again to continue"
-                        )
-            finally:  # those under way are finished and kept
-                pool.shutdown(cancel_futures=True)
-        return n_failed
-
 
 def transcribe(folder: RawFolder, model: Model, ids: Iterable[str]) -> int:
-    """Transcribe the posts that have no transcript yet; how many got no answer."""
+    """Transcribe the posts that have no transcript yet, `concurrency` at a time; how many got no answer.
+
+    Raises ModelError where many in a row got none.
+    """
     owed = folder.owed(TRANSCRIPTS, POSTS, ids)
-
-    def work(post_id: str) -> None:
+    n_failed, n_in_a_row = 0, 0
+    with ThreadPoolExecutor(model.concurrency) as pool:
+        futures = {pool.submit(transcribe_post, folder, model, post_id): post_id for post_id in owed}
         try:
-            images = [image_at(url) for url in folder.read(POSTS, post_id)["images"]]
-        except BrokenImage as reason:
-            folder.write(TRANSCRIPTS, post_id, {"dropped": str(reason)})
-            return
-        parts: list[dict[str, Any]] = [{"type": "text", "text": PROMPT}]
-        parts += [{"type": "image_url", "image_url": {"url": image}} for image in images]
-        reply, is_cut = model.ask(parts)
-        cut = {"dropped": f"transcript of more than {TRANSCRIPT_TOKENS} tokens"}
-        folder.write(TRANSCRIPTS, post_id, {**(cut if is_cut else transcript_in(reply)), "model": model.name})
+            for done in tqdm(as_completed(futures), total=len(owed), desc="transcribe", unit="post", disable=None):
+                if (reason := done.exception()) is None:
+                    n_in_a_row = 0
+                    continue
+                if not isinstance(reason, Unanswered):
+                    raise reason
+                n_failed, n_in_a_row = n_failed + 1, n_in_a_row + 1
+                problem = f"no answer ({reason}); it is asked again by the next call"
+                say(f"transcribe: {futures[done]}: {problem}", sys.stderr)
+                if n_in_a_row >= max(FAILURES_IN_A_ROW, model.concurrency):
+                    raise ModelError(
+                        f"{model.address}: {n_in_a_row} posts in a row got no answer, the last one '{reason}'. "
+                        "See to the server, then run the same command again to continue"
+                    )
+        finally:  # those under way are finished and kept
+            pool.shutdown(cancel_futures=True)
+    return n_failed
 
-    return model.for_each(owed, work)
+
+def transcribe_post(folder: RawFolder, model: Model, post_id: str) -> None:
+    """Keep what the model reads in a post's images, or why that is no conversation. Raises Unanswered."""
+    try:
+        images = [image_at(url) for url in folder.read(POSTS, post_id)["images"]]
+    except BrokenImage as reason:
+        folder.write(TRANSCRIPTS, post_id, {"dropped": str(reason)})
+        return
+    parts: list[dict[str, Any]] = [{"type": "text", "text": PROMPT}]
+    parts += [{"type": "image_url", "image_url": {"url": image}} for image in images]
+    reply, is_cut = model.ask(parts)
+    cut = {"dropped": f"transcript of more than {TRANSCRIPT_TOKENS} tokens"}
+    folder.write(TRANSCRIPTS, post_id, {**(cut if is_cut else transcript_in(reply)), "model": model.name})
 
 
 def image_at(url: str) -> str:

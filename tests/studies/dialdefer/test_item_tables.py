@@ -39,10 +39,6 @@ def counts_of(*judges):
     return list(flip_counts(item_frame(named(*judges)), ["judge"]).itertuples())
 
 
-def agreed(*judges):
-    return agreement([*named(*judges)], item_frame(named(*judges)))
-
-
 @given(any_replies)
 def test_flips_in_both_directions_are_items_that_flip_twice_and_item_level_dds_averages_to_the_datasets(replies):
     judge = judge_of("j", {"bbq": replies})
@@ -64,9 +60,10 @@ def test_items_that_an_engine_failed_on_and_datasets_that_some_judges_lack_are_l
     first = judge_of("a", {"bbq": [DEFERENCE, DEFERENCE], "harp": [RIGHT]})
     second = judge_of("b", {"bbq": [DEFERENCE, [1, 2, 1, ERROR]]})
     assert [row.items for row in counts_of(first, second)] == [3, 1]
-    counts, note = agreed(first, second)
+    items = item_frame(named(first, second))
+    counts, _ = agreement(["a", "b"], items)
     assert counts[["items", "all"]].values.tolist() == [[1, 1], [1, 1]], "of bbq and in total"
-    assert "Left out: 2 items that some judge" in agreement_tables(["a", "b"], counts, note)[1].note
+    assert "Left out: 2 items that some judge" in agreement_tables(["a", "b"], items)[1].note
 
 
 def strata(judge, n_draws=20, denominator="published"):
@@ -135,7 +132,7 @@ TABLES = [name for name in HEADS if name.startswith("table")]
 def tables_of(*judges):
     """Every table over items by its name."""
     items = item_frame(named(*judges))
-    agreed = agreement_tables([*named(*judges)], *agreement([*named(*judges)], items)) if len(judges) > 1 else []
+    agreed = agreement_tables([*named(*judges)], items) if len(judges) > 1 else []
     return {made.name: made for made in [*item_tables(items), *agreed]}
 
 
