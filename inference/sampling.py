@@ -161,8 +161,8 @@ def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, p
             names = [*dict.fromkeys(prompt.item_id for prompt in error.reasons)]
             say(
                 f"{plan.path}: {len(names)} of {len(plan.units.units)} items are left out, since a prompt of theirs "
-                f"does not fit the context window: {', '.join(names[:5])}{' ...' if len(names) > 5 else ''} (all of them "
-                f"in {EXCLUDED_FOLDER}/)",
+                f"does not fit the context window: {', '.join(names[:5])}{' ...' if len(names) > 5 else ''} (all in "
+                f"{EXCLUDED_FOLDER}/)",
                 sys.stderr,
             )
             schedule.begin(names)
