@@ -4,7 +4,7 @@ pandas is loaded once the words are read: `--help` does without it.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,24 +60,13 @@ def score_main(argv: Sequence[str]) -> None:
     """`evenhand score RUN...` or `evenhand score FILE... --out DIR`: print tables, write scores.json and scores.csv."""
     options = read_options("score", argv)
     from eval.report.tables import say_written, write_long
-    from eval.results import results_of_files, results_of_paths
+    from eval.results import all_results
 
-    if options.are_files:
-        every: Iterable[tuple[Results, Path | None]] = [(results_of_files(options), options.out)]
-    else:
-        every = (
-            (results, options.out or path / "scores")
-            for study, paths in runs_by_study(options.sources).items()
-            for path in paths
-            for results in results_of_paths(study, [path], options)
-        )
     scored = []
-    for results, out in every:  # one after another: what follows may fail
-        assert out, "files need --out"
+    for results, run in all_results(options, is_apart=True):  # one after another: what follows may fail
         results.say()  # print first: writing may fail on a full disk
-        say_written(
-            write_long(out, f"{results.stem}scores", {results.study: results.score_rows}), is_all=options.is_all
-        )
+        rows = {results.study: results.score_rows}
+        say_written(write_long(options.out or run / "scores", f"{results.stem}scores", rows), is_all=options.is_all)
         scored += [results] if results.readings is None else []  # what is handed on is as written
     if options.card or options.report_to or options.fail_if:
         from eval.publishing import hand_on
@@ -117,16 +106,10 @@ def report_main(argv: Sequence[str]) -> None:
     """`evenhand report RUN...` or `evenhand report FILE... --out DIR`: report.html, plots, tables and scores."""
     options = read_options("report", argv)
     from eval.report.tables import new_report
-    from eval.results import results_of_files, results_of_paths
+    from eval.results import all_results
 
-    if options.are_files:
-        assert options.out, "files need --out"
-        every, out = [results_of_files(options)], options.out
-    else:
-        runs = runs_by_study(options.sources)
-        every = [each for study, paths in runs.items() for each in results_of_paths(study, paths, options)]
-        out = options.out or next(iter(runs.values()))[-1] / "report"
-    say_and_report(every, new_report(out))
+    every, runs = zip(*all_results(options), strict=True)
+    say_and_report(every, new_report(options.out or runs[0] / "report"))
 
 
 def calibrate_main(argv: Sequence[str]) -> None:

@@ -152,14 +152,23 @@ def check_study_options(options: Options) -> None:
         raise DataError(f"--{name.replace('_', '-')} is an option of other studies than those named here; leave it out")
 
 
+def all_results(options: Options, *, is_apart: bool = False) -> Iterator[tuple[Results, Path]]:
+    """The results of all runs or files that are named, as written and as the judges read them; and each one's last run.
+
+    is_apart: of each run alone.
+    """
+    if options.are_files:
+        yield results_of_files(options), options.sources[-1]
+        return
+    for study, paths in runs_by_study(options.sources).items():
+        for together in [[path] for path in paths] if is_apart else [paths]:
+            for results in results_as_read(study, load_runs(evaluation_of(study), together), options):
+                yield results, together[-1]
+
+
 def results_of_runs(study: str, paths: Sequence[Path], options: Options) -> Results:
     """The results of some runs as written, the base first; see results_as_read."""
-    return next(results_of_paths(study, paths, options))
-
-
-def results_of_paths(study: str, paths: Sequence[Path], options: Options) -> Iterator[Results]:
-    """See results_as_read."""
-    return results_as_read(study, load_runs(evaluation_of(study), paths), options)
+    return next(results_as_read(study, load_runs(evaluation_of(study), paths), options))
 
 
 def results_as_read(study: str, runs: Sequence[FinishedRun], options: Options) -> Iterator[Results]:

@@ -71,8 +71,7 @@ class Change:
     n_errors: int
     p: float | None
     p_holm: float | None
-    n_draws: int
-    seed: int
+    drawing: Drawing
     by_interval: bool = False  # whether the interval decides without a p, see change_in
 
     @property
@@ -99,7 +98,8 @@ class Change:
         row |= {"n_units": self.change.n_units, "n_errors": self.n_errors}
         for name, side in (("before", self.before), ("after", self.after), ("change", self.change)):
             row |= {name: side.value, f"{name}_low": side.low, f"{name}_high": side.high}
-        return {**row, "p": self.p, "p_holm": self.p_holm, "n_draws": self.n_draws, "seed": self.seed}
+        draws = {"n_draws": self.drawing.n_draws, "seed": self.drawing.seed}
+        return {**row, "p": self.p, "p_holm": self.p_holm, **draws}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,8 +184,7 @@ def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dat
         n_errors=sum(part.first.n_errors + part.second.n_errors for part in parts),
         p=p,
         p_holm=p,
-        n_draws=parts[0].drawing.n_draws,
-        seed=parts[0].drawing.seed,
+        drawing=parts[0].drawing,
         by_interval=by_interval,
     )
 

@@ -29,10 +29,6 @@ Statistic = Callable[[FloatArray], FloatArray]
 Setting = Mapping[str, str | int | None]
 IntervalKind = Literal["percentile", "cluster_t"]
 Row = tuple[str, float, float]  # unit, value, weight
-TWO_CLUSTERS = (
-    "items that are one cluster on one side of the comparison are not on the other; give both sides the same clusters "
-    "(column `cluster`), or sample the older run again"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +155,10 @@ def aligned(first: Observed, second: Observed) -> tuple[Observed, Observed]:
         renamed = dict(pairs)
         names = tuple(renamed.get(unit, unit) for unit in second.units)
         if len(renamed) < len(pairs) or len({*names}) < len(names):
-            raise DataError(f"{first.dataset}: {TWO_CLUSTERS}")
+            raise DataError(
+                f"{first.dataset}: items that are one cluster on one side of the comparison are not on the other; give "
+                "both sides the same clusters (column `cluster`), or sample the older run again"
+            )
     if first.units == names:
         return first, replace(second, units=names)
     units = [*dict.fromkeys((*first.units, *names))]

@@ -199,13 +199,14 @@ def change_over_seeds(leads: Sequence[Sequence[Change]], first: str, second: str
     one = replace(every[0], first=first, second=second, setting={**every[0].setting, SEEDS: len(leads[0])})
     if len(every) == 1:
         return one
-    rises, befores = [[change.change for change in row] for row in leads], [change.before for change in every]
-    p = None if None in [change.p for change in every] else p_over_seeds(lead_groups(rises))
+    groups = lead_groups([[change.change for change in row] for row in leads])
+    befores = [change.before for change in every]
+    p = None if None in [change.p for change in every] else p_over_seeds(groups)
     return replace(
         one,
         before=one.before if len({*befores}) == 1 else over_seeds(befores),
         after=over_seeds([change.after for change in leads[0]]),
-        change=combined(lead_groups(rises)),
+        change=combined(groups),
         n_errors=sum(change.n_errors for change in every),
         p=p,
         p_holm=p,

@@ -215,12 +215,12 @@ class StudyCard:
             return []
         ranked, plots = self.of_base[self.lowest], []
         arms = {BASE, *ranked.pooled} - self.ruled_arms
-        for pooled in (ranked, self.kept) if self.kept else (ranked,):
-            words, lines, is_ranked = pooled.figure.words, pooled.lines, pooled is ranked
-            frame = lines[lines["arm"].isin(arms) & lines["value"].notna()].rename(columns={"arm": "label"})
-            name, label = f"scorecard_{self.study}", f"{words} (0: fair)" if is_ranked else words
-            name, zero = (name, 0) if is_ranked else (f"{name}_kept", None)
-            plots.append(interval_plot(name, f"{words} of each arm", frame, label, zero=zero))
+        for pooled, end, note, zero in ((ranked, "", " (0: fair)", 0), (self.kept, "_kept", "", None)):
+            if pooled:
+                words, lines = pooled.figure.words, pooled.lines
+                frame = lines[lines["arm"].isin(arms) & lines["value"].notna()].rename(columns={"arm": "label"})
+                name, title = f"scorecard_{self.study}{end}", f"{words} of each arm"
+                plots.append(interval_plot(name, title, frame, f"{words}{note}", zero=zero))
         return plots
 
     def texts(self, *, is_all: bool) -> list[str]:

@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> None:
     # These load pandas, which --help does without.
     from eval.publishing import handed_rows, write_card
     from eval.report.tables import markdown, markdown_text
-    from eval.results import results_of_paths
+    from eval.results import results_of_runs
     from eval.scorecard.arms import BASE
     from eval.scorecard.rows import load_cards
 
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> None:
     out = options.out or base / "JUDGE.md"
     if out.is_dir() or out.suffix != ".md":
         raise DataError(f"--out {out}: name a file that ends in .md")
-    results = next(results_of_paths(study, [base], options))
+    results = results_of_runs(study, [base], options)
     card = results.evaluation.card
     has_rows = card and (options.arms or card.rules(results.judges[results.base], options))
     cards = [*load_cards(options)[1].values()] if has_rows else []

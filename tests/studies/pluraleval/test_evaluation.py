@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from eval.__main__ import compare_main, read_options, score_main
-from eval.results import results_of_paths
+from eval.results import results_of_runs
 from evenhand.cli.scorecard import main as scorecard_main
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
@@ -48,7 +48,7 @@ def runs(tmp_path_factory):
 
 def scored(run, *options):
     """(the rows of its scores, the answer and the warnings)."""
-    (results,) = results_of_paths("pluraleval", [run], read_options("score", [str(run), *FEW, *options]))
+    results = results_of_runs("pluraleval", [run], read_options("score", [str(run), *FEW, *options]))
     said = " ".join([*results.answer, *results.warnings])
     return json.loads(results.scores.to_json(orient="records")), said
 
