@@ -55,14 +55,12 @@ class Log:
 def is_log(path: Path) -> bool:
     """Whether a file is a harness's log: by its suffix, and of JSON by its fields, of JSON lines by the first's."""
     kind = kind_of(path)
-    if not path.is_file() or kind not in (".eval", ".json", ".jsonl"):
-        return False
-    if kind == ".jsonl":
-        with suppress(DataError):
+    with suppress(DataError):  # it is not there, or cannot be read
+        if kind == ".jsonl":
             return {"doc", "resps"} <= next(data_rows(path)).values.keys()
-        return False
-    with suppress(DataError), unpacked(path) as file:
-        return kind == ".eval" or INSPECT.match(file.read(4096).decode(errors="replace")) is not None
+        if kind in (".eval", ".json"):
+            with unpacked(path) as file:
+                return kind == ".eval" or INSPECT.match(file.read(4096).decode(errors="replace")) is not None
     return False
 
 

@@ -53,7 +53,6 @@ class CompletionLog:
         self.path, self.n = path, n
         self.batch: list[Completion] = []
         self.written: list[Path] = []
-        self.latest = 0
 
     def add(self, completion: Completion) -> None:
         """Take a completion; with n of them a shard is written."""
@@ -66,9 +65,8 @@ class CompletionLog:
         if self.batch:
             # A clock that was set back since must not put this shard before those that this process has read.
             numbers = (file.name.partition("-")[0] for file in (self.path / SHARDS_FOLDER).glob("*.jsonl"))
-            self.latest = max([self.latest, *(int(number) for number in numbers if number.isdecimal())]) + 1
-            self.latest = max(self.latest, time.time_ns())
-            self.written.append(append_completions(self.path, self.batch, self.latest))
+            latest = max((int(number) for number in numbers if number.isdecimal()), default=0)
+            self.written.append(append_completions(self.path, self.batch, max(latest + 1, time.time_ns())))
             self.batch = []
 
     def check_shards_exist(self) -> None:

@@ -81,10 +81,9 @@ def open_run(
         if changed:
             keys = ", ".join(changed)
             raise DataError(f"{path}: is the run of another config (differs in {keys}); give this run another `name`")
-    origin: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
-    origin |= {key: value for key, value in noted.items() if value}
-    facts = {**origin, **provenance(name)}
-    if not facts_file.exists() and write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
+    facts: dict[str, Any] = {"config_sha256": sha256_of(config_file), "item_set_hash": item_hash, "model": dict(model)}
+    facts |= {key: value for key, value in noted.items() if value} | provenance(name)
+    if write_new(facts_file, json.dumps(facts, indent=2, ensure_ascii=False) + "\n"):
         return
     check_unchanged(path)
     before = read_json(facts_file)

@@ -131,28 +131,19 @@ def test_a_log_is_scored_as_the_run_whose_replies_it_holds(name, kind, tmp_path,
 
 def test_a_mapping_makes_rows_of_log_probabilities_and_of_several_replies(tmp_path):
     """lm-eval's choices as DialDefer's verdicts: DDS 100 (accepts the false claim as a speaker's alone)."""
+    no = {"c1_false": -0.5}
     samples = [
-        {
-            "doc": {"key": f"i{i}", "who": who, "is_true": is_true},
-            "resps": [],
-            "filtered_resps": [["-1.0", "True"], [str(-0.5 if who == "statement" and not is_true else -2.0), "False"]],
-            "arguments": {"gen_args_0": {"arg_0": "?", "arg_1": " yes"}, "gen_args_1": {"arg_0": "?", "arg_1": " no"}},
-        }
+        {"doc": {"key": f"i{i}", "condition": condition}, "resps": [], "arguments": [["?", " yes"], ["?", " no"]]}
+        | {"filtered_resps": [["-1.0", "True"], [str(no.get(condition, -2.0)), "False"]]}
         for i in range(3)
-        for who in ("statement", "turn")
-        for is_true in (True, False)
+        for condition in ("c1_true", "c1_false", "c2_correct", "c2_incorrect")
     ]
     write_jsonl(tmp_path / "samples_claims_2026.jsonl", samples)
     write_json(tmp_path / "results_2026.json", {"model_name": "m"})
-    (tmp_path / "claims.yaml").write_text(
-        "columns:\n  model: '{{ model }}'\n  dataset: claims\n  item_id: '{{ doc.key }}'\n"
-        "  condition: \"{{ 'c1' if doc.who == 'statement' else 'c2' }}_"
-        "{{ {'c1': ['false', 'true'], 'c2': ['incorrect', 'correct']}['c1' if doc.who == 'statement' else 'c2']"
-        '[doc.is_true | int] }}"\n  choice: "{{ 1 if logprobs.yes > logprobs.no else 2 }}"\n'
-    )
+    columns = {"model": "{{ model }}", "dataset": "claims", "item_id": "{{ doc.key }}"}
+    columns |= {"condition": "{{ doc.condition }}", "choice": "{{ 1 if logprobs.yes > logprobs.no else 2 }}"}
+    write_json(tmp_path / "claims.yaml", {"columns": columns})
     log = tmp_path / "samples_claims_2026.jsonl"
-    with pytest.raises(DataError, match="--mapping"):
-        score_main([str(log), "--out", str(tmp_path / "out")])
     score_main([str(log), "--mapping", str(tmp_path / "claims.yaml"), "--out", str(tmp_path / "out")])
     rows = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert {row["value"] for row in rows if row["measure"] == "dds"} == {100.0}

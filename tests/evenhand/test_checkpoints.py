@@ -2,7 +2,9 @@
 
 import json
 
+import httpx
 import pytest
+from huggingface_hub import errors
 
 from evenhand import checkpoints
 from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, hub_snapshot, missing_files, resolve
@@ -39,27 +41,20 @@ def test_every_weight_file_of_the_index_must_be_there(snapshot):
     assert missing_files(snapshot) == "1 of 2 weight files (model-2.safetensors)"
 
 
-@pytest.mark.parametrize(
-    "error",
-    # the last is of the client that weights come by
-    ["GatedRepoError", "RepositoryNotFoundError", "RevisionNotFoundError", "LocalEntryNotFoundError", "RuntimeError"],
-)
-def test_what_the_hub_refuses_is_told_with_the_way_out(error, monkeypatch):
-    import httpx
-    import huggingface_hub.errors
+ANSWER = httpx.Response(403, request=httpx.Request("GET", "https://hub.invalid"))
+REFUSALS = [getattr(errors, f"{what}Error")("refused", response=ANSWER) for what in cases(__file__)["refusals"]]
 
-    kind = RuntimeError if error == "RuntimeError" else getattr(huggingface_hub.errors, error)
-    response = httpx.Response(403, request=httpx.Request("GET", "https://hub.invalid"))
-    raised = (
-        kind("refused") if error in {"LocalEntryNotFoundError", "RuntimeError"} else kind("refused", response=response)
-    )
 
+@pytest.mark.parametrize("error", [*REFUSALS, errors.LocalEntryNotFoundError("refused"), RuntimeError("refused")])
+def test_what_the_hub_and_the_client_of_weights_refuse_is_told_with_the_way_out(error, monkeypatch):
     def refuse(*_, local_files_only=False, **__):
-        raise huggingface_hub.errors.LocalEntryNotFoundError("none") if local_files_only else raised
+        raise errors.LocalEntryNotFoundError("none") if local_files_only else error
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
-    with pytest.raises(ModelError, match=rf"{error}: refused.*HF_TOKEN.* https://huggingface.co/nobody/nothing"):
+    with pytest.raises(
+        ModelError, match=rf"{type(error).__name__}: refused.*HF_TOKEN.* https://huggingface.co/nobody/nothing"
+    ):
         hub_snapshot(MODEL, "abc")
 
 

@@ -83,17 +83,13 @@ OLD_DRIVER = (
 )
 
 
-def checkpoint(folder):
-    """What looks like a checkpoint until somebody loads it."""
-    folder.mkdir(parents=True)
-    for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"):
-        (folder / name).write_text("{}")
-    return folder
-
-
 def made_config(folder, **engine):
+    """A config of what looks like a checkpoint until somebody loads it."""
+    (folder / "model").mkdir(parents=True)
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (folder / "model" / name).write_text("{}")
     keys = {"prompts": {"template": "matched"}, "engine": engine, "run": {"root": str(folder / "runs")}}
-    return toy_config(str(checkpoint(folder / "model")), benchmarks=[{"dataset": "pocket", "n_items": 1}], **keys)
+    return toy_config(str(folder / "model"), benchmarks=[{"dataset": "pocket", "n_items": 1}], **keys)
 
 
 @pytest.mark.usefixtures("old_driver")

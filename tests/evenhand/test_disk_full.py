@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
+from transformers import TrainerState
 
 from evenhand.errors import DataError
 from evenhand.files import write_jsonl
@@ -47,19 +48,12 @@ def tokenizer():
     return Tokenizer(WordLevel({str(number): number for number in range(100_000)}, unk_token="0"))
 
 
-def append(file):
-    from transformers import TrainerControl, TrainerState
-
-    metrics = MetricsFile(file.parent)
-    metrics.on_log(None, TrainerState(), TrainerControl(), logs={"note": "x" * 2_000_000})
-
-
 WRITERS = {
     "safetensors": lambda file: save_file(WEIGHTS, file),
     "a tokenizer": lambda file: tokenizer().save(str(file)),
     "torch": lambda file: torch.save(WEIGHTS, file),
     "our own": lambda file: write_jsonl(file, [{"text": "x" * 2_000_000}]),
-    "metrics": append,
+    "metrics": lambda file: MetricsFile(file.parent).on_log(None, TrainerState(), None, logs={"note": "x" * 2_000_000}),
 }
 
 

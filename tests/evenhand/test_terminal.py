@@ -5,18 +5,10 @@ import pytest
 from evenhand.completions import append_completions
 from evenhand.records import Completion
 from evenhand.terminal import PROGRESS_VARIABLE, harmless
+from tests.made.places import cases
 
-CLEAR = "\x1b[2J"
 
-
-@pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        (f"a{CLEAR}b", r"a\x1b[2Jb"),
-        ("half \ud83d", r"half \ud83d"),
-        ("tab\there\nnext line, naïve 😀 \u00a0", "tab\there\nnext line, naïve 😀 \u00a0"),
-    ],
-)
+@pytest.mark.parametrize(("text", "printed"), [*cases(__file__), ("half \ud83d", r"half \ud83d")])
 def test_what_steers_a_terminal_is_written_out_and_text_stays(text, printed):
     assert harmless(text) == printed
 

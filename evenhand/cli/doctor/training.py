@@ -3,7 +3,7 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -62,19 +62,19 @@ def examine(words: Sequence[str], named_gpu: str | None) -> list[Check]:
 def refusals(config: AnyRun, model: FoundModel) -> list[Check]:
     """What `evenhand train` refuses, also of a model that is here and sound."""
     path, folder, refused = folder_of(config), model.folder, list[Check]()
-    checks: dict[str, Callable[[], object]] = {
-        "run": lambda: check_not_diverged(path),
-        "trackers": lambda: prepare_trackers(config, path),
-    }
+    with checking(refused, "run"):
+        check_not_diverged(path)
+    with checking(refused, "trackers"):
+        prepare_trackers(config, path)
     if folder and all(check.state != "wrong" for check in model.checks):
-        checks["adapter"] = lambda: lora_config(config.lora, skeleton(folder, None))
+        with checking(refused, "adapter"):
+            lora_config(config.lora, skeleton(folder, None))
         if config.quantisation.kind == "nf4":
-            checks["quantisation"] = lambda: check_not_merged_on_nf4(folder)
+            with checking(refused, "quantisation"):
+                check_not_merged_on_nf4(folder)
     if means_cpu():  # else a job may find the GPU that is not here
-        checks["precision"] = lambda: check_precision(config)
-    for subject, check in checks.items():
-        with checking(refused, subject):
-            check()
+        with checking(refused, "precision"):
+            check_precision(config)
     return refused
 
 

@@ -57,9 +57,7 @@ def test_what_is_not_named_is_shown_in_all_its_ways(capsys):
     assert shown(capsys, *two, CONFLICTS).count("=== first") == 3 * 2 * 2 * 2
 
 
-@pytest.mark.parametrize(
-    "name", ["pocket", "pocket-responses", "pocket-references", "pocket-judgements", "taxonomy/pocket"]
-)
+@pytest.mark.parametrize("name", cases(__file__)["shown"])
 def test_every_study_shows_its_own_units(name, capsys):
     assert shown(capsys, name).startswith("=== ")
 

@@ -45,12 +45,10 @@ PROMPTS = [replace(toy_prompt(f"question {number}"), item_id=f"item-{number}") f
 
 
 def planned_run(path, prompts=PROMPTS, n=1):
-    """A run that was planned an hour ago and has no answer."""
+    """A run that has no answer."""
     config = toy_config("owner/model", "reason", sampling={"n": n, "temperature": 1.0})
     open_run(path, config, "hash", {"name": "owner/model"}, lambda: "CPU: made up")
     write_plan(path, prompts)
-    an_hour_ago = time.time() - 3600
-    os.utime(path / "provenance.json", (an_hour_ago, an_hour_ago))
     return path
 
 
