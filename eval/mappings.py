@@ -17,15 +17,16 @@ from eval.harness_logs import is_log, read_log, samples_once
 from eval.options import Options
 from eval.runs import check_named_once
 from eval.verdict_files import NO, RECORD_PLACE, as_id, as_text
-from evenhand.config import Closed, apply_override, config_tree, parse_config
+from evenhand.config import CONFIGS, Closed, apply_override, config_tree, did_you_mean, parse_config
 from evenhand.data_files import rows as data_rows
 from evenhand.data_files import stem_of
-from evenhand.errors import DataError
+from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_jsonl
 from evenhand.sources.record_fields import LONE_SURROGATE
 from evenhand.templates import as_test, cells, rendered, same_value, unpacked_cell, valid_template
 from evenhand.terminal import say
 
+SHIPPED = CONFIGS / "mappings"
 UNIT = ("model", "dataset", "item_id", "conversation")  # columns by which rows are of one item
 NAMED = ("answer", "label", "choice")  # columns that hold answers' names
 Row = dict[str, Any]  # of verdicts: column → a text or null, or what the record has
@@ -86,9 +87,11 @@ def read_mapping(words: Sequence[str]) -> ResultMapping:
         for word in overrides:
             apply_override(tree, word)
         return parse_config(ResultMapping, tree, "--set")
-    is_path = Path(name).suffix or Path(name).is_file()
-    file = name if is_path else f"mappings/{name.removeprefix('mappings/')}"
-    return parse_config(ResultMapping, config_tree([file, *overrides]), f"--mapping {name}")
+    shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+    if name not in shipped and not Path(name).is_file():
+        raise ConfigError(f"--mapping {name}: no such file. {did_you_mean(name, [*shipped])}")
+    path = Path(name) if Path(name).is_file() else shipped[name]
+    return parse_config(ResultMapping, config_tree([str(path), *overrides]), f"--mapping {name}")
 
 
 @dataclass(frozen=True, slots=True)

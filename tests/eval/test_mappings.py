@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from eval.__main__ import report_main, score_main
-from evenhand.config import CONFIGS, parse_yaml
+from eval.mappings import SHIPPED
+from evenhand.config import parse_yaml
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import write_json, write_jsonl
 from tests.made.made_verdicts import write
@@ -280,7 +281,7 @@ def test_a_file_has_no_advice_for_a_run_of_ours(tmp_path):
 
 def test_help_and_docs_name_every_shipped_mapping():
     options, page = ((ROOT / name).read_text() for name in ("eval/options.yaml", "docs/verdict-files.md"))
-    shipped = sorted(path.stem for path in (CONFIGS / "mappings").glob("*.yaml"))
+    shipped = sorted(path.stem for path in SHIPPED.glob("*.yaml"))
     assert len(shipped) == 7
     assert [name for name in shipped if name not in " ".join(options.split()) or f"`{name}`" not in page] == []
 
