@@ -148,7 +148,6 @@ def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, p
 
     Raises PromptsTooLong where a study's units are all to be asked.
     """
-    too_long = dict[Prompt, str]()
     while prompts:
         try:
             for completion in map(thought_apart, engine.generate(prompts, schedule.due)):
@@ -156,20 +155,18 @@ def completions(engine: Engine, prompts: Sequence[Prompt], schedule: Schedule, p
                 yield completion
             break
         except PromptsTooLong as error:
-            too_long |= error.reasons
-            if plan.config.study.skips_long_units:
-                exclude(plan.path, error.reasons)
-            schedule.begin(prompt.item_id for prompt in error.reasons)
+            if not plan.config.study.skips_long_units:
+                raise
+            exclude(plan.path, error.reasons)
+            names = [*dict.fromkeys(prompt.item_id for prompt in error.reasons)]
+            say(
+                f"{plan.path}: {len(names)} of {len(plan.units.units)} items are left out, since a prompt of theirs "
+                f"does not fit the context window: {', '.join(names[:5])}{' ...' if len(names) > 5 else ''} (all in "
+                f"{EXCLUDED_FOLDER}/)",
+                sys.stderr,
+            )
+            schedule.begin(names)
             prompts = schedule.due()
-    if too_long and not plan.config.study.skips_long_units:
-        raise PromptsTooLong(too_long)
-    if names := [*dict.fromkeys(prompt.item_id for prompt in too_long)]:
-        say(
-            f"{plan.path}: {len(names)} of {len(plan.units.units)} items are left out, since a prompt of theirs does "
-            f"not fit the context window: {', '.join(names[:5])}{' ...' if len(names) > 5 else ''} (all of them in "
-            f"{EXCLUDED_FOLDER}/)",
-            sys.stderr,
-        )
 
 
 def settle(plan: Plan, schedule: Schedule) -> None:

@@ -52,15 +52,14 @@ class VllmEngine:
 
     def __init__(self, config: InferenceConfig, prompts: Sequence[Prompt] = ()) -> None:
         assert isinstance(config.engine, VllmConfig)
-        self.config = config
-        self.settings = config.engine
+        self.config, settings = config, config.engine
         if config.reads_tokens and not vllm_reads_tokens():
             what = "self_read" if config.self_read else f"verdict {config.verdict}"
             raise ConfigError(f"{what}: {NOT_BY_TOKEN}; {BY_TRANSFORMERS}")
         self.numbers, self.adapter_ids = count(), count(1)
-        device = vllm_device_name(self.settings.tensor_parallel_size)
+        device = vllm_device_name(settings.tensor_parallel_size)
         folder = resolve(config.model)
-        check_runs(folder, self.settings, config.model.adapter)
+        check_runs(folder, settings, config.model.adapter)
         self.encoder = Encoder(load_tokenizer(folder), config)
         options: dict[str, Any] = {}
         self.adapter: dict[str, Any] = {}  # of a request
@@ -86,7 +85,7 @@ class VllmEngine:
         )
         # A chat template that refuses prompts says so before a model is loaded.
         next(self.encoder.encode(prompts), None)
-        self.llm = start(folder, self.settings, config.sampling.seed, **options)
+        self.llm = start(folder, settings, config.sampling.seed, **options)
 
     def use_adapter(self, run: Path) -> None:
         """Answer with a training run's adapter, in the place of the one there is."""

@@ -25,7 +25,7 @@ from torch.nn.utils.rnn import pad_sequence
 from evenhand.errors import ConfigError
 from evenhand.token_trees import Tree, common, in_order, logits_at, padded_rows, tree_of
 from training.config import TrainingConfig
-from training.examples import Example, together
+from training.examples import Example
 from training.objectives import NEVER, Answers, Branches, picked
 
 Group = list[Example]  # examples that share a microbatch
@@ -54,7 +54,10 @@ def groups_of(examples: Sequence[Example], batch_by: str) -> list[Group]:
     """The examples item by item, group by group, or for `random` one by one."""
     if batch_by == "random":
         return [[example] for example in examples]
-    return together(examples, "item_id" if batch_by == "item" else "group")
+    groups: dict[str, Group] = {}
+    for example in examples:
+        groups.setdefault(example.item_id if batch_by == "item" else example.group, []).append(example)
+    return list(groups.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,19 +22,18 @@ class MetricsFile(TrainerCallback):
     def __init__(self, path: Path) -> None:
         self.file = path / METRICS_FILE
         self.began = time.monotonic()
-        self.before = 0.0  # seconds trained before this run was continued
 
     @property
     def seconds(self) -> float:
         """How long the run has trained, over all times that it was continued; what a kill lost is not counted."""
-        return self.before + time.monotonic() - self.began
+        return time.monotonic() - self.began
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.began = time.monotonic()
         if state.is_world_process_zero and self.file.exists():
             kept = [record for record in read_metrics(self.file) if record["step"] <= state.global_step]
             write_jsonl(self.file, kept)
-            self.before = max((record.get("seconds", 0.0) for record in kept), default=0.0)
+            self.began -= max((record["seconds"] for record in kept), default=0.0)  # as if it had never stopped
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
         if state.is_world_process_zero:
@@ -55,13 +54,10 @@ class ProgressBar(ProgressCallback):
 class MarkComplete(TrainerCallback):
     """Marks a checkpoint when its last file is written: a run killed while saving continues from the one before."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         PartialState().wait_for_everyone()  # every process saves its own random state
         if state.is_world_process_zero:
-            folder = checkpoint_of(self.path, state.global_step)
+            folder = checkpoint_of(Path(args.output_dir).parent, state.global_step)
             sync_files(folder)
             write_whole(folder / COMPLETE_FILE, "")
             note_progress()
@@ -70,25 +66,18 @@ class MarkComplete(TrainerCallback):
 class StopWhenAsked(TrainerCallback):
     """Ends training behind a step, with a checkpoint, when the job script says that its time is nearly over."""
 
-    def __init__(self) -> None:
-        self.is_stopping = False
-
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         # Only the first process looks: another node may see the file a step later, and all must save together.
         is_last = state.global_step >= state.max_steps
         if is_watched() and not is_last and in_any_process(state.is_world_process_zero and is_stop_asked()):
-            self.is_stopping = True
             control.should_save = control.should_log = control.should_training_stop = True
 
 
 class Selection(TrainerCallback):
     """Has a checkpoint saved whenever the dev loss is the lowest so far; transformers keeps it."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        best = checkpoint_of(self.path, state.best_global_step)
+        best = checkpoint_of(Path(args.output_dir).parent, state.best_global_step)
         if agreed(best.is_dir()):
             state.best_model_checkpoint = str(best)  # the run may lie elsewhere by now
         else:  # none yet, or a kill came while a better one was saved
@@ -98,7 +87,8 @@ class Selection(TrainerCallback):
         if state.best_metric is None or more["metrics"]["eval_loss"] < state.best_metric:
             control.should_save = True
 
-    def best(self, state: TrainerState) -> tuple[Path, dict[str, Any]]:
-        """(the checkpoint with the lowest dev loss, what its evaluation has logged)."""
-        step, log = state.best_global_step, state.log_history
-        return checkpoint_of(self.path, step), next(r for r in log if r["step"] == step and "eval_loss" in r)
+
+def best_of(path: Path, state: TrainerState) -> tuple[Path, dict[str, Any]]:
+    """(a run's checkpoint with the lowest dev loss, what its evaluation has logged)."""
+    step, log = state.best_global_step, state.log_history
+    return checkpoint_of(path, step), next(r for r in log if r["step"] == step and "eval_loss" in r)

@@ -6,7 +6,7 @@ Prompt and answer are tokenised apart, so that no token can straddle them, and a
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from evenhand.chat_templates import answer_tokens, check_answers_at_once, encode, render_chat, reply_contract
 from evenhand.errors import DataError
@@ -55,7 +55,6 @@ class TrainingPrompt:
     """A prompt of a unit that a study trains on."""
 
     prompt: Prompt
-    item_id: str
     right: int | None  # see Example; None where no label says it
     group: str
     is_anchor: bool
@@ -91,7 +90,7 @@ class OneTokenAnswers:
         """A prompt of a study as the token ids that an engine would read a margin behind."""
         prompt = asked.prompt
         return Example(
-            item_id=asked.item_id,
+            item_id=prompt.item_id,
             dataset=prompt.dataset,
             condition=prompt.condition,
             prompt_ids=(*prompt_tokens(self.tokenizer, prompt, self.settings, self.template_args), *self.lead),
@@ -166,11 +165,3 @@ def set_padding(tokenizer: Any) -> None:
     known = (tokenizer.pad_token, "<|finetune_right_pad_id|>", "<pad>", tokenizer.unk_token, tokenizer.bos_token)
     candidates = (*known, *sorted(vocabulary, key=vocabulary.__getitem__, reverse=True))
     tokenizer.pad_token = next(token for token in candidates if token in vocabulary and token != tokenizer.eos_token)
-
-
-def together(examples: Sequence[Example], key: Literal["item_id", "group"]) -> list[list[Example]]:
-    """The examples of each item, or those that should agree, in the order of their first."""
-    groups: dict[str, list[Example]] = {}
-    for example in examples:
-        groups.setdefault(getattr(example, key), []).append(example)
-    return list(groups.values())

@@ -247,16 +247,12 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
     have, and for sums that are no numbers.
     """
     model = skeleton(base, config.quantisation if onto == NF4 else None)
-    copied = [
-        file
-        for file in base.iterdir()
-        if (file.suffix in TEXT_SUFFIXES and file.name not in NOT_COPIED) or file.name.startswith(LICENCE_NAMES)
-    ]
     target.mkdir()
     files = weight_files(base)
     names = {file: list(safe_open(base / file, "pt").keys()) for file in files}  # type: ignore[no-untyped-call]
     where = {name: file for file in files for name in names[file]}
-    inside, n_bytes, dtype = tensor_names(model, where), 0, getattr(torch, config.quantisation.compute_dtype)
+    inside, n_bytes = tensor_names(model, where), 0
+    dtype = getattr(torch, config.quantisation.compute_dtype)
     in_nf4 = {name: weight for name, weight in model.named_parameters() if isinstance(weight, Params4bit)}
     adapter = load_file(run / ADAPTER_DIR / ADAPTER_FILES[1])
     owed = {f"{match[1]}.weight": match[0] for name in adapter if (match := LORA_A.fullmatch(name))}
@@ -279,8 +275,9 @@ def write_merged(run: Path, config: AnyRun, base: Path, onto: str, target: Path)
         write_json(target / WEIGHT_INDEX, {"metadata": {"total_size": n_bytes}, "weight_map": where})
     model.config.architectures = [type(model).__name__]
     model.config.save_pretrained(target)
-    for text in copied:
-        shutil.copyfile(text, target / text.name)
+    for text in base.iterdir():
+        if (text.suffix in TEXT_SUFFIXES and text.name not in NOT_COPIED) or text.name.startswith(LICENCE_NAMES):
+            shutil.copyfile(text, target / text.name)
     for written in target.iterdir():
         written.chmod(0o644)  # safetensors writes 0600, which would hide a shared run from everybody else
 

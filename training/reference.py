@@ -19,9 +19,9 @@ from evenhand.errors import DataError
 from evenhand.files import read_jsonl, write_jsonl
 from evenhand.records import digest
 from evenhand.terminal import note_progress
-from training.batches import Collator, LogProbs, answers_of, cut, n_tokens, numbers_of, padded_logs
+from training.batches import Collator, LogProbs, answers_of, cut, groups_of, n_tokens, numbers_of, padded_logs
 from training.config import AnyRun, BCTRun, DPORun, LabelFreeRun, RightRepliesRun, TrainingConfig
-from training.examples import Example, together
+from training.examples import Example
 from training.objectives import Answers, label_free_chance
 from training.processes import agreed, processes
 from training.qlora import autocast
@@ -106,7 +106,7 @@ def ask(examples: Sequence[Example], config: TrainingConfig, model: Any, pad: in
         device=model.device.type,
     )
     # Those of like length together: where each has a row of its own, that is what keeps padding short.
-    groups = sorted(together(examples, "item_id"), key=n_tokens)
+    groups = sorted(groups_of(examples, "item"), key=n_tokens)
     was_training = model.training
     model.eval()
     logs: dict[int, LogProbs] = {}

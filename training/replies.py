@@ -131,8 +131,9 @@ class ReplyTargets:
         right = [[r for r in self.verdicts(prompt, prompt.prompt) if r.outcome == prompt.right] for prompt in prompts]
         kinds: dict[tuple[str, int | None], list[tuple[int, str, int]]] = defaultdict(list)
         for number, prompt in enumerate(prompts):
-            order, turns = digest([self.config.optimiser.seed, prompt.prompt.prompt_hash]), range(len(right[number]))
-            kinds[prompt.prompt.condition, prompt.right] += [(turn, order, number) for turn in turns]
+            order = digest([self.config.optimiser.seed, prompt.prompt.prompt_hash])
+            places = [(turn, order, number) for turn in range(len(right[number]))]
+            kinds[prompt.prompt.condition, prompt.right] += places
         one_sided = {condition for (condition, _), replies in kinds.items() if not replies}
         balanced = [sorted(replies) for (condition, _), replies in kinds.items() if condition not in one_sided]
         n = min(map(len, balanced), default=0)
@@ -189,7 +190,7 @@ class ReplyTargets:
         """A prompt in tokens with its target; without one where it is left out."""
         tokens = [as_text(self.tokenizer, reply.text) for reply in target]
         return Example(
-            item_id=prompt.item_id,
+            item_id=prompt.prompt.item_id,
             dataset=prompt.prompt.dataset,
             condition=prompt.prompt.condition,
             prompt_ids=self.prompt_ids(prompt.prompt),
@@ -218,8 +219,8 @@ class ReplyTargets:
         prompt's JSON schema where the run's replies were.
         """
         outcomes: list[int | None] = []
-        n_tokens, stops = int(self.config.sampled["sampling"]["max_tokens"]), stop_ids(model, self.end)
-        settings: dict[str, Any] = {"max_new_tokens": n_tokens, "do_sample": False}
+        stops = stop_ids(model, self.end)
+        settings = {"max_new_tokens": int(self.config.sampled["sampling"]["max_tokens"]), "do_sample": False}
         model.eval()
         for start in range(0, len(prompts), AT_ONCE):
             batch = prompts[start : start + AT_ONCE]

@@ -24,7 +24,7 @@ from evenhand.lease import held
 from evenhand.run_directory import ITEMS_FILE, check_writable, finish, is_done, open_run
 from evenhand.terminal import Stopped
 from training.batches import Collator, Group, Schedule, groups_of, n_tokens, schedule
-from training.callbacks import MarkComplete, MetricsFile, ProgressBar, Selection, StopWhenAsked
+from training.callbacks import MarkComplete, MetricsFile, ProgressBar, Selection, StopWhenAsked, best_of
 from training.config import AnyRun, TrainingConfig
 from training.examples import Example, Excluded, anchored, reasons_in, set_padding
 from training.guard import DivergenceGuard, check_not_diverged
@@ -171,9 +171,10 @@ def open_training(config: TrainingConfig, inputs: TrainingInputs) -> Iterator[No
 
 def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list[Group], plan: Schedule) -> None:
     """Train with VerdictTrainer: every method, one forward pass a microbatch."""
-    pad, objective, reference = run.tokenizer.pad_token_id, objective_of(config), None
+    pad, objective = run.tokenizer.pad_token_id, objective_of(config)
     # Less than an epoch leaves groups out: the base is not asked about them.
     trained = [e for index in sorted({n for batch in plan.microbatches for n in batch}) for e in groups[index]]
+    reference = None
     if objective.needs_reference:
         reference = reference_of([*trained, *run.dev], config, model, run.base_facts, pad)
     answers = reference.answers if reference else None
@@ -184,7 +185,7 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         row_tokens=config.optimiser.row_tokens,
         device=model.device.type,
     )
-    metrics, stopping, selection = MetricsFile(run.path), StopWhenAsked(), Selection(run.path)
+    metrics = MetricsFile(run.path)
     guard = DivergenceGuard(run.path, config, chance_of(config, trained, answers, len(run.tokenizer)))
     trainer = VerdictTrainer(
         model,
@@ -194,11 +195,11 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
         train_dataset=groups,
         eval_dataset=groups_of(run.dev, config.optimiser.batch_by) or None,
         data_collator=collator,
-        callbacks=[metrics, guard, MarkComplete(run.path), selection, stopping, ProgressBar()],
+        callbacks=[metrics, guard, MarkComplete(), Selection(), StopWhenAsked(), ProgressBar()],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=agreed(processes().is_main_process and last_checkpoint(run.path)))
-    if stopping.is_stopping:
+    if trainer.state.global_step < trainer.state.max_steps:
         raise Stopped(signal.SIGUSR1)  # by which the job script was warned of its time limit
     facts = {
         "method": config.method,
@@ -209,7 +210,7 @@ def train_verdicts(config: AnyRun, run: TrainingInputs, model: Any, groups: list
     }
     adapter = None
     if config.dev:
-        adapter, facts["best"] = selection.best(trainer.state)
+        adapter, facts["best"] = best_of(run.path, trainer.state)
     close_training(run, trainer, facts, adapter)
 
 

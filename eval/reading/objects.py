@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from evenhand.records import Completion
@@ -17,7 +18,6 @@ OBJECT = re.compile(r"\{(?=\s*[\"}])")
 STRAIGHT = str.maketrans("“”„‘’", '"""\'\'')
 # A key and its value in what is not quite JSON; what stands in quotes is a value where the next thing follows.
 NEXT = r"(?=\s*(?:[,}\]\n]|\Z|//|#|/\*|[\"']\w+[\"']\s*:))"
-QUOTED_KEY = re.compile(r"[\"'][A-Za-z][\w ]{2,30}[\"']\s*:")
 LOOSE_VALUE = rf"(?:\"([^\"\n]*)\"{NEXT}|'([^'\n]*)'{NEXT}|([^,}}\n\"']{{1,80}}))"
 LOOSE_PAIR = re.compile(rf"[\"'{{,\n/\s]([A-Za-z][\w ]{{2,30}}?)[\"']?\s*[:=]\s*{LOOSE_VALUE}")
 # A backslash that opens no JSON escape, as in "\(x\)" or "\sqrt": models write LaTeX into the reasoning.
@@ -28,15 +28,11 @@ def json_in(text: str) -> Any:
     """The JSON value of a reply: all of it, in a fence, or from its first bracket; None when there is none."""
     fenced = FENCE.match(text)
     stripped = (fenced[1] if fenced else text).strip()
-    start = re.search(r"[\[{]", stripped)
-    readings: list[Callable[[], Any]] = [lambda: json.loads(stripped)]
-    if start:
-        readings.append(lambda: json.JSONDecoder(strict=False).raw_decode(stripped, start.start())[0])
-    for reading in readings:
-        try:
-            return reading()
-        except (ValueError, RecursionError):  # a looping model can nest brackets, or write digits, without end
-            continue
+    with suppress(ValueError, RecursionError):  # a looping model can nest brackets, or write digits, without end
+        return json.loads(stripped)
+    first_bracket = len(re.split(r"[\[{]", stripped, maxsplit=1)[0])
+    with suppress(ValueError, RecursionError):
+        return json.JSONDecoder(strict=False).raw_decode(stripped, first_bracket)[0]
     return None
 
 
@@ -68,54 +64,19 @@ def whole_objects(text: str) -> Iterator[tuple[Pairs, int, int]]:
             break
 
 
-def objects_with(tree: Any, key: str) -> Iterator[Pairs]:
-    """The objects in a JSON value that have a key; not those inside another that has it."""
-    if isinstance(tree, Pairs) and any(name == key for name, _ in tree):
-        yield tree
-    elif isinstance(tree, list):
-        for entry in tree:
-            yield from objects_with(entry[1] if isinstance(tree, Pairs) else entry, key)
-
-
-def last_object(text: str, key: str) -> tuple[Pairs, str, str] | None:
-    """The last whole JSON object with a key, the outermost object in which it stands as text, and the text behind."""
-    text, last = with_escapes(text), None
-    for tree, start, end in whole_objects(text):
-        for last_with_key in objects_with(tree, key):
-            last = last_with_key, text[start:end], text[end:]
-    return last
-
-
-def last_value(text: str, key: str, named_behind: re.Pattern[str] | None = None) -> str | None:
-    """What the last whole JSON object with a key has there, a string or an integer, as text; else None.
-
-    None too where another value is named in this object, as JSON behind it, or there by what `named_behind` finds. What
-    stands before the object may name any: a draft, the format that was asked for.
-    """
-    if not (last := last_object(text, key)) or not isinstance(value := dict(last[0])[key], str | int):
-        return None
-    _, whole, behind = last
-    pairs = re.findall(rf'"{re.escape(key)}"\s*:\s*(?:"([^"]*)|([^\s",}}\]]*))', whole + behind)
-    named = {quoted or bare for quoted, bare in pairs} | set(named_behind.findall(behind) if named_behind else ())
-    return str(value) if named == {str(value)} else None
-
-
 def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]:
     """(what every key that is meant has in the JSON of a reply, in any object, the text without its whole objects).
 
     Where no whole object is left, every `key: value` counts that can be found: of a reply that was cut off, or is not
     quite JSON (other quotes, comments, no commas).
     """
-    values, outside, behind = list[str](), list[str](), 0
-    escaped = with_escapes(text)
-    for value, start, end in whole_objects(escaped):
-        values += values_in(value, is_key)
-        outside.append(escaped[behind:start])
-        behind = end
-    rest = "".join([*outside, escaped[behind:]])
-    loose = rest.translate(STRAIGHT).replace('\\"', '"')
-    if "{" in rest or (not behind and QUOTED_KEY.search(loose)):
-        pairs = LOOSE_PAIR.findall(loose)
+    rest = with_escapes(text)
+    objects = list(whole_objects(rest))
+    values = [value for tree, _, _ in objects for value in values_in(tree, is_key)]
+    for _, start, end in reversed(objects):
+        rest = rest[:start] + rest[end:]
+    if "{" in rest:
+        pairs = LOOSE_PAIR.findall(rest.translate(STRAIGHT).replace('\\"', '"'))
         values += [double or single or bare.strip(" \t\r\"'") for key, double, single, bare in pairs if is_key(key)]
     return values, rest
 

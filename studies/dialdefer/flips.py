@@ -95,13 +95,9 @@ class Side:
         arm, variant = [*rest, *("none", "")[len(rest) :]]
         framing, self.columns = FRAMINGS[name]
         self.words = ", ".join(filter(None, [framing, f"arm {arm}" if arm != "none" else "", variant, when]))
-        self.panels: dict[str, panels.Panel] = {}
         single = [p for p in run.panels if p.factors.answer_order != panels.BOTH_ORDERS]
-        for panel in single:
-            is_asked = panel.has_c1 if name == "c1" else panel.has_c2
-            setting = (panel.factors.arm, panel.roles, panels.variant_of(panel, single))
-            if is_asked and setting == (arm, panels.MAIN_ROLES, variant):
-                self.panels[panel.dataset] = panel
+        asked = panels.grouped(single, single).get((arm, panels.MAIN_ROLES, variant), [])
+        self.panels = {panel.dataset: panel for panel in asked if (panel.has_c1 if name == "c1" else panel.has_c2)}
         if not self.panels:
             arms = ", ".join(dict.fromkeys(panel.factors.arm for panel in single))
             raise DataError(f"{run.judge}: no dataset was judged as {self.words} (arms: {arms})")

@@ -122,18 +122,18 @@ def observed(kind: str, panels: Sequence[Panel], denominator: str) -> list[Obser
             return []
     if kind == "orders" and not all(panel.orders for panel in kept):
         return []
+
+    def side_of(panel: Panel) -> Observed:
+        earned, counted = columns(kind, panel, denominator)
+        units = panel.item_ids
+        return Observed(dataset=panel.dataset, units=units, earned=earned, counted=counted, fitted=panel.fitted)
+
     sides = []
     for panel, n in zip(kept, n_errors, strict=True):
-
-        def side_of(panel: Panel, n_errors: int) -> Observed:
-            earned, counted = columns(kind, panel, denominator)
-            facts: dict[str, Any] = {"dataset": panel.dataset, "units": panel.item_ids, "fitted": panel.fitted}
-            return Observed(earned=earned, counted=counted, n_errors=n_errors, **facts)
-
-        side = side_of(panel, n if kind == "verdicts" else 0)
+        side = replace(side_of(panel), n_errors=n if kind == "verdicts" else 0)
         is_unparsed = any((each.replies == measures.UNPARSED).any() for each in (panel, *panel.by_order))
         if kind in ("verdicts", "orders") and is_unparsed:
-            extremes = tuple(side_of(filled(panel, codes), 0) for codes in (3 - measures.RIGHT, measures.RIGHT))
+            extremes = tuple(side_of(filled(panel, codes)) for codes in (3 - measures.RIGHT, measures.RIGHT))
             side = replace(side, extremes=extremes)
         sides.append(side.by_cluster(panel.clusters))
     return sides

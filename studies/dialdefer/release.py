@@ -11,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from evenhand.data_files import line_records
-from evenhand.data_files import rows as json_records
 from evenhand.errors import DataError
 from evenhand.records import digest
 from evenhand.sources.record_fields import Record
-from studies.dialdefer.archives import zip_member
+from studies.dialdefer.archives import records_in
 from studies.dialdefer.records import BENCHMARK, TEXTS, Item
 from studies.dialdefer.unified.converters import GPQA_PASSWORD, unified_item
 
@@ -98,11 +96,9 @@ def published_items(dataset: str, root: Path) -> Iterator[Item]:
 def records_at(root: Path, place: Path) -> Iterator[Record]:
     """The records of a released file, in a checkout or a flat folder, or of a password-protected zip in its place."""
     for path in (root / place.name, root / place):
-        zipped = path.with_name(f"{path.name}.zip")
-        if path.exists():
-            return json_records(path)
-        if zipped.exists():
-            return line_records(zip_member(zipped, "*.jsonl", GPQA_PASSWORD), f"{zipped}!{path.name}")
+        for file in (path, path.with_name(f"{path.name}.zip")):
+            if file.exists():
+                return records_in(file, "*.jsonl", GPQA_PASSWORD)
     raise DataError(
         f"{root / place}: no such file; name a folder with the authors' release (for r/AIO's dialogues a copy of it, "
         "see docs/aio.md), or one that `evenhand build unified` has finished: the same command continues it"

@@ -78,11 +78,6 @@ class StudyTexts:
         cases = self.section.cases or {"": {}}
         return {name: {k: text for k, text in case.items() if k != "label"} for name, case in cases.items()}
 
-    @cached_property
-    def values(self) -> dict[str, str]:
-        """What a file says, as same_value writes it → a name."""
-        return {same_value(text): name for text, name in self.section.values.items()}
-
 
 class Setting(NamedTuple):
     """In which case, framing and order of the answers an item is asked about."""
@@ -158,7 +153,7 @@ class FramedUnit:
 
     def named(self, text: str, names: Sequence[str]) -> str | None:
         """The name that a file means: as it is written or mapped, or the one that differs in case or spaces alone."""
-        name = self.study.values.get(same_value(text), text)
+        name = self.section.meanings.get(same_value(text), text)
         alike = [other for other in names if same_value(other) == same_value(name)]
         return name if name in names else alike[0] if len(alike) == 1 else None
 
@@ -279,7 +274,7 @@ class FramedUnit:
             answers = ", ".join(self.answers)
             raise DataError(f"{self.row.where}: '{key}' is empty, or no column, and not among {answers}")
         text, choices = rows.name_in_item(self.row, key), self.section.choices
-        if choices and same_value(text) not in self.study.values:
+        if choices and same_value(text) not in self.section.meanings:
             reading = self.section.readings.get(rows.looks_like(text), "text")
             if (place := rows.place_of(text, reading, self.listed)) < 0:
                 problem = f"{shown(text)} is read as {reading}, and is none of {len(self.options)} options"

@@ -42,11 +42,10 @@ def choice_in(
     if reply.is_error:
         return Choice((), ERROR)
     if reply.answer_logprobs is not None:
-        logs = [reply.answer_logprobs.get(symbol) for symbol in symbols]
-        finite = [log for log in logs if log is not None]
-        if len(finite) < len(logs):
+        if not reply.answer_logprobs.keys() >= {*symbols}:
             return Choice((), UNPARSED)
-        places = tuple(place for place, log in enumerate(finite) if log == max(finite))
+        logs = [reply.answer_logprobs[symbol] for symbol in symbols]
+        places = tuple(place for place, log in enumerate(logs) if log == max(logs))
         return Choice(places, CHOSEN if len(places) == 1 else TIE)
     is_cut = reply.finish_reason == "length"
     named = tuple(symbols), tuple(texts)

@@ -276,17 +276,21 @@ class FramingSection(StudySection):
         return choice_in(reply, symbols, texts, self.quotable[framing], pattern)
 
     @cached_property
+    def meanings(self) -> dict[str, str]:
+        """What a file says, as same_value writes it → a name."""
+        return {same_value(text): name for text, name in self.values.items()}
+
+    @cached_property
     def readings(self) -> Mapping[str, str]:
         """How columns name an option, which all items of all sources tell together; see rows.readings_of."""
         answers = list[Any]()
-        said = {same_value(value) for value in self.values}
         keys = [key for key in (self.correct, *sorted(self.pushed_columns)) if key and self.choices]
         for source in self.items if keys else ():
             whole = source.model_copy(update={"split": "all"}) if source.file else source
             for row in load_rows(whole, self.columns, []):
                 for key in keys:
                     with suppress(EvenhandError):  # what cannot be read is told of item by item
-                        if same_value(text := name_in_item(row, key)) not in said:
+                        if same_value(text := name_in_item(row, key)) not in self.meanings:
                             answers.append((text, options_of(row, self.choices or ()), f"{row.where}: {key}"))
         try:
             return readings_of(answers)

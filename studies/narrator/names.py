@@ -45,14 +45,13 @@ def shown_names(raw: Mapping[str, str]) -> dict[str, str]:
     bases = {speaker: base_name(name) for speaker, name in raw.items()}
     substituted = {speaker for speaker, base in bases.items() if base != one_line(raw[speaker])}
     own_names = {bases[speaker] for speaker in raw if speaker not in substituted}
-    taken: dict[str, str] = {}  # shown name → speaker
+    names: dict[str, str] = {}
     for speaker in sorted(raw, key=lambda speaker: speaker in substituted):  # stable: first turns decide within each
         name, number = bases[speaker], 1
-        while name in taken or (number > 1 and name in own_names):
+        while name in names.values() or (number > 1 and name in own_names):
             number += 1
             name = f"{bases[speaker]} ({number})"
-        taken[name] = speaker
-    names = {speaker: name for name, speaker in taken.items()}
+        names[speaker] = name
     return {speaker: names[speaker] for speaker in raw}
 
 

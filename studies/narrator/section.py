@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import ClassVar, NamedTuple, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from evenhand import study
 from evenhand.records import Prompt
@@ -41,13 +41,6 @@ class NarratorSection(study.StudySection):
     # Training only: how many variants (visibility, option order, names) a conversation is trained in; a number, too.
     variants_per_item: study.VariantsPerItem = study.ALL
     seed: int = 42  # of the one order of names that a conversation's options have
-
-    @field_validator("tasks", "visibilities", "option_orders", "names")
-    @classmethod
-    def once_each(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(names)) < len(names):
-            raise ValueError(f"lists a name twice: {', '.join(names)}; every one is asked once")
-        return names
 
     def symbol_question(self, prompt: Prompt) -> str:
         """With the prompt's options; see StudySection."""

@@ -14,9 +14,10 @@ from evenhand.files import shipped_yaml
 from studies.annotation.tasks import Item, Task
 from studies.pluraleval.build_references import reference_sets
 from studies.pluraleval.observe import MATCH, confidence_of, stance_of
+from studies.pluraleval.reply_reading import YES_NO
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.runs import judged
-from studies.pluraleval.section import YES_NO, section_of
+from studies.pluraleval.section import section_of
 
 MOST_PAIRS = 100  # of a thread's opinions that are drawn from, of each kind; there are thousands in a long thread
 

@@ -44,9 +44,9 @@ def as_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def stance(post: str, reference: str, text: str) -> Messages:
-    """The stance of a text, a summary or a response, toward the reference opinion."""
-    return ask("stance", post=post, reference=as_string(reference), text=as_string(text))
+def judgement(name: str, post: str, opinion: str, response: str) -> Messages:
+    """What a judge says of an opinion and a response, or a summary in its place: a stance, or entailment."""
+    return ask(name, post=post, opinion=as_string(opinion), response=as_string(response))
 
 
 def array(items: dict[str, Any], **limits: int) -> dict[str, Any]:

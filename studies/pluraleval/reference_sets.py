@@ -27,9 +27,9 @@ from studies.pluraleval.prompts import (
     as_string,
     ask,
     clustering_schema,
+    judgement,
     numbered,
     snippets,
-    stance,
 )
 from studies.pluraleval.records import Cluster, Opinion, ReferenceSet, Step, Thread
 from studies.pluraleval.reply_reading import NOT_ASKED, Read, cluster_in, groups_in, sentence_in, stance_in, strings_in
@@ -241,7 +241,8 @@ def find_reference(judge: Judge, summaries: Sequence[str]) -> Steps[tuple[int | 
         return None, ()
     for position, candidate in enumerate(summaries):
         rest = [*summaries[:position], *summaries[position + 1 :]]
-        prompts = [judge.prompt("stance", position, stance(judge.thread.post, candidate, text)) for text in rest]
+        messages = [judgement("stance", judge.thread.post, candidate, text) for text in rest]
+        prompts = [judge.prompt("stance", position, of_text) for of_text in messages]
         stances = yield from judge.replies(prompts, named_stance)
         if min(stances.count("SUPPORTING"), stances.count("AGAINST")) >= each_side:
             return position, (*stances[:position], "", *stances[position:])

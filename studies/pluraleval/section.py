@@ -19,9 +19,10 @@ from evenhand.records import Completion, Prompt, SamplingOverride, answer_schema
 from evenhand.run_directory import CONFIG_FILE, PLAN_FILE
 from evenhand.study import LazyUnits, OneRound, StudySection, Units
 from studies.pluraleval import records
-from studies.pluraleval.prompts import OWN_VERSION, as_string, ask, numbered, stance
+from studies.pluraleval.prompts import OWN_VERSION, judgement, numbered
 from studies.pluraleval.records import Judgement, References, ReferenceSet, Reply
 from studies.pluraleval.reference_sets import ReferenceSettings, reference_unit
+from studies.pluraleval.reply_reading import YES_NO
 from studies.pluraleval.response_lists import responses_in
 from studies.pluraleval.responses import CHOICES, Asker, ResponseSettings
 from studies.pluraleval.sources import POCKET, ReferenceSpec, ThreadSpec, load_references, load_threads
@@ -30,7 +31,6 @@ from studies.units import symbol_turn
 KEY = "pluraleval"
 Stage = Literal["references", "responses", "judgements"]
 STAGES: tuple[Stage, ...] = ("references", "responses", "judgements")
-YES_NO = ("yes", "no")
 
 
 class JudgementSettings(Closed):
@@ -202,18 +202,15 @@ def judgement_prompts(
     entailment of every summary."""
     summaries = [cluster.summary for cluster in reference_set.clusters]
     about = {"stance": [reference_set.reference or 0], "entailment": range(len(summaries))}
-    targets = [(judgement, cluster) for judgement in judgements for cluster in about[judgement]]
+    targets = [(name, cluster) for name in judgements for cluster in about[name]]
     for reply in generation.samples:
         for number, response in enumerate(responses_in(reply).value):
-            for judgement, cluster in targets:
-                opinion, options = summaries[cluster], records.STANCES if judgement == "stance" else YES_NO
-                if judgement == "stance":
-                    messages = stance(reference_set.thread.post, opinion, response)
-                else:
-                    messages = ask("entailment", response=as_string(response), opinion=as_string(opinion))
+            for name, cluster in targets:
+                messages = judgement(name, reference_set.thread.post, summaries[cluster], response)
+                options = records.STANCES if name == "stance" else YES_NO
                 drawing = SamplingOverride(n=1, max_tokens=16, json_schema=answer_schema(options))
                 factors = records.JudgementFactors(
-                    judgement=judgement,
+                    judgement=name,
                     framing=generation.factors["framing"],
                     response_hash=generation.prompt_hash,
                     sample_index=reply.sample_index,
@@ -221,4 +218,4 @@ def judgement_prompts(
                     cluster=cluster,
                     template_version=OWN_VERSION,
                 )
-                yield records.prompt_about(reference_set.thread, judgement, factors, messages, drawing, options)
+                yield records.prompt_about(reference_set.thread, name, factors, messages, drawing, options)

@@ -140,10 +140,7 @@ def test_a_plan_of_other_prompts_is_refused_and_one_that_grew_is_not(tmp_path):
 # Units that do not fit the context window.
 
 
-def test_items_that_are_too_long_stop_a_run_that_scores_all_and_keep_no_other_from_being_asked(
-    tmp_path, engine, monkeypatch
-):
-    monkeypatch.setattr(schedule, "AHEAD", 8)
+def test_items_that_are_too_long_stop_a_run_that_scores_all_and_keep_no_other_from_being_asked(tmp_path, engine):
     settings = config(tmp_path)
     engine.too_long = {prompt.item_id for prompt in first_prompts(settings)[:24]}
     with pytest.raises(PromptsTooLong, match="24 prompts do not fit"):

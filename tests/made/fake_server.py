@@ -12,9 +12,9 @@ def answer(text, **choice):
     return as_json({"choices": [filled], "usage": {"prompt_tokens": 7, "completion_tokens": 3 if text else 0}})
 
 
-def as_json(content, status=200):
+def as_json(content):
     """Any JSON body."""
-    return Reply(status, json.dumps(content))
+    return Reply(body=json.dumps(content))
 
 
 def refusal(status, message, **headers):

@@ -123,8 +123,7 @@ class Workshop:
 
     def checked(self, post_id):
         """What a file of `check` says."""
-        keys = shipped_yaml(self.raw / "check" / f"{post_id}.yaml")
-        return keys
+        return shipped_yaml(self.raw / "check" / f"{post_id}.yaml")
 
     def fill(self, post_id, **changes):
         """What a person does to a file of `check`."""

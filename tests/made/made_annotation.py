@@ -1,7 +1,9 @@
 """Questions to people made for a test, and files of their labels."""
 
-import csv
+import io
 from collections import Counter
+
+import pandas as pd
 
 from studies.annotation.labels import sheet
 from studies.annotation.tasks import Item, Task, draw_items
@@ -26,14 +28,8 @@ def whole(task):
 def label_file(path, made, label_of, annotator="", **cells):
     """The sheet of all items as a person fills it in; cells: of every row, instead of what belongs there."""
     items = {item.item_id: item for item in whole(made)}
-    path.write_text(sheet(made, list(items.values())), encoding="utf-8")
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [
-            {**row, "label": label_of(items[row["item"]]), "annotator": annotator, **cells}
-            for row in csv.DictReader(file)
-        ]
-    with path.open("w", newline="", encoding="utf-8-sig") as file:  # as spreadsheets write it
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    frame = pd.read_csv(io.StringIO(sheet(made, list(items.values()))), dtype=str, keep_default_na=False)
+    labels = [label_of(items[name]) for name in frame["item"]]
+    frame = frame.assign(label=labels, annotator=annotator, **cells)
+    frame.to_csv(path, index=False, encoding="utf-8-sig", lineterminator="\r\n")  # as spreadsheets write it
     return path

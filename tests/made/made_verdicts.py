@@ -1,9 +1,9 @@
 """Rows of external verdicts made up for tests, and the files that they can lie in."""
 
-import csv
 import gzip
-import io
 import json
+
+import pandas as pd
 
 from eval.__main__ import score_main
 from studies.dialdefer.records import Condition
@@ -29,29 +29,16 @@ def verdict_rows(dataset, n_items=10, wrong=WRONG, conditions=tuple(Condition), 
 def write(path, rows):
     """The rows as a file of the kind that its suffix says."""
     if path.suffix == ".parquet":
-        import pyarrow
-        import pyarrow.parquet
-
-        columns = {name: [row.get(name) for row in rows] for name in fields_of(rows)}
-        pyarrow.parquet.write_table(pyarrow.table(columns), path)
+        pd.DataFrame(rows, dtype=object).to_parquet(path, index=False)
         return path
     content = csv_text(rows) if ".csv" in path.suffixes else "".join(json.dumps(row) + "\n" for row in rows)
     path.write_bytes(gzip.compress(content.encode(), mtime=0) if path.suffix == ".gz" else content.encode())
     return path
 
 
-def fields_of(rows):
-    """All fields that any row has."""
-    return list(dict.fromkeys(name for row in rows for name in row))
-
-
 def csv_text(rows):
     """The rows as CSV; null is an empty cell."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=fields_of(rows), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return pd.DataFrame(rows, dtype=object).to_csv(index=False)
 
 
 def scored(paths, *options, draws=200):

@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import partial
 
 import yaml
 
@@ -83,24 +84,18 @@ def mixed(first, second, share):
     return {o: share * first.get(o, 0.0) + (1 - share) * second.get(o, 0.0) for o in {**first, **second}}
 
 
-def protector(share, right=0.6):
-    """With a probability it will not name Me, and is fair among the others."""
+def bent(towards, share, right=0.6):
+    """With a probability it goes by other odds, made of its own, where Me is an option; else it is fair."""
 
     def judge(prompt):
         odds = fair(prompt, right)
-        return mixed(without_me(odds), odds, share) if ME in odds else odds
+        return mixed(towards(odds), odds, share) if ME in odds else odds
 
     return judge
 
 
-def accuser(share, right=0.6):
-    """With a probability it names Me, else it is fair."""
-
-    def judge(prompt):
-        odds = fair(prompt, right)
-        return mixed({ME: 1.0}, odds, share) if ME in odds else odds
-
-    return judge
+protector = partial(bent, without_me)  # will not name Me, and is fair among the others
+accuser = partial(bent, lambda odds: {ME: 1.0})  # names Me
 
 
 def drawing_lots(prompt):

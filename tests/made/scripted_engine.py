@@ -25,10 +25,6 @@ class OpenEngine:
         pass
 
 
-def own_hash(prompt):
-    return prompt.prompt_hash
-
-
 class AnsweringEngine(OpenEngine):
     """Answers with the text, or the completion's fields, that a function gives for a prompt, or with a list of samples;
     remembers the prompts.
@@ -36,7 +32,7 @@ class AnsweringEngine(OpenEngine):
     `room` prompts are under way at a time, and any of them is finished next.
     """
 
-    def __init__(self, answers=own_hash, room=8, seed=0):
+    def __init__(self, answers=lambda prompt: prompt.prompt_hash, room=8, seed=0):
         self.answers, self.room, self.draws = answers, room, random.Random(seed)
         self.asked, self.expected = list[Prompt](), list[Prompt]()  # expected: what it was opened for
         self.errors, self.too_long = set[str](), set[str]()  # hashes of prompts, ids of items

@@ -5,11 +5,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evenhand.data_files import csv_records, line_records, opened
+from evenhand.data_files import csv_records, opened
 from evenhand.data_files import rows as json_records
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import Record, shown
-from studies.dialdefer.archives import first_present, tar_member, zip_member
+from studies.dialdefer.archives import first_present, member_lines, records_in
 from studies.dialdefer.records import BENCHMARK, INCORRECT_ANSWERS, Item
 
 ADVISORQA_LINES = 1_000
@@ -163,7 +163,7 @@ def gpqa(folder: Path) -> Iterator[Item]:
     columns = ("Question", "Correct Answer", *GPQA_WRONG, "Record ID", *GPQA_META.values())
     with opened(path) as file:
         is_zip = path.suffix == ".zip"
-        lines = zip_member(path, "gpqa_main.csv", GPQA_PASSWORD) if is_zip else file
+        lines = member_lines(path, "gpqa_main.csv", GPQA_PASSWORD) if is_zip else file
         for row in csv_records(lines, f"{path}!gpqa_main.csv" if is_zip else str(path), columns):
             item_id, wrong = f"gpqa-{row.identifier('Record ID')}", [row.text(column) for column in GPQA_WRONG]
             meta = {key: row.raw_text(column) for key, column in GPQA_META.items()}
@@ -188,9 +188,7 @@ def harp(folder: Path) -> Iterator[Item]:
     chosen wrong answer differs; the published test split was made from the later one.
     """
     path = first_present(folder, "HARP_mcq.jsonl.zip", "HARP_mcq.jsonl")
-    inside = "*_mcq.jsonl"
-    is_zip = path.suffix == ".zip"
-    for record in line_records(zip_member(path, inside), f"{path}!{inside}") if is_zip else json_records(path):
+    for record in records_in(path, "*_mcq.jsonl"):
         choices = record.options("choices", "ABCDE")
         answer = choices.pop(record.one_of("answer_choice", "ABCDE"))
         year, contest, number = record.identifier("year"), record.identifier("contest"), record.whole("number", 0, 1000)
@@ -246,8 +244,7 @@ def socialiqa(folder: Path) -> Iterator[Item]:
     """
     name = "socialIWa_v1.4_tst_wDims.jsonl"
     path = first_present(folder, name, "socialIQa_v1.4_withDims.tgz")
-    is_plain = path.name == name
-    for record in json_records(path) if is_plain else line_records(tar_member(path, name), f"{path}!{name}"):
+    for record in records_in(path, name):
         wrong = [record.text(name) for name in SOCIALIQA_ANSWERS]
         right = wrong.pop(record.whole("label_ix", 0, 2))
         question = f"{record.text('context')} {record.text('question')}"

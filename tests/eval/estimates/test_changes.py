@@ -61,6 +61,14 @@ def test_the_interval_of_a_square_is_that_of_its_draws_without_the_noise_that_bo
     assert (after.low + after.high) / 2 == pytest.approx(after.value - (1.96**2 - 1) * noise, abs=0.3 * noise)
 
 
+def test_the_interval_of_absolute_values_holds_the_value_and_nothing_below_0():
+    folded, noise = replace(MEAN, is_folded=True), np.random.default_rng(4).normal(0, 8, (2, 2, 20))
+    parts = [paired(seen(a, name), seen(b, name), DRAWING) for name, (a, b) in zip("xy", noise, strict=True)]
+    moved = change_in(folded, parts, BETWEEN, "both")
+    assert 0 == moved.before.low <= moved.before.value <= moved.before.high
+    assert 0 <= moved.after.low <= moved.after.value <= moved.after.high
+
+
 def test_a_shift_of_every_unit_has_the_least_p_and_the_same_judge_has_1():
     few = FIRST[:8]
     assert change(MEAN, few, few + 1).p == 2 / 2**8

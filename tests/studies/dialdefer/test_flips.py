@@ -48,6 +48,12 @@ def built(out, *words):
     return read_flips(out)
 
 
+def hashes(made, *asked):
+    """The prompts of a run that ask about these (item, condition)."""
+    plan = map(json.loads, (made / "plan.jsonl").read_text().splitlines())
+    return {line["prompt_hash"] for line in plan if (line["item_id"], line["condition"]) in asked}
+
+
 def names(flips):
     return [(int(flip.item_id.rpartition("-")[2]), flip.direction, flip.is_loss) for flip in flips]
 
@@ -73,12 +79,7 @@ def test_an_unreadable_reply_on_either_side_is_never_a_flip_and_is_counted(tmp_p
 
 def test_an_item_whose_prompts_an_engine_lost_on_either_side_is_counted_and_not_looked_at(tmp_path):
     made = run(tmp_path, {C2_INCORRECT: {0, 1, 2}})
-    plan = [json.loads(line) for line in (made / "plan.jsonl").read_text().splitlines()]
-    lost = {
-        line["prompt_hash"]
-        for line in plan
-        if (line["item_id"], line["condition"]) in (("truthfulqa-0", C1_TRUE), ("truthfulqa-1", C2_INCORRECT))
-    }
+    lost = hashes(made, ("truthfulqa-0", C1_TRUE), ("truthfulqa-1", C2_INCORRECT))
     rewrite(
         made,
         lambda rows: [
@@ -124,8 +125,7 @@ def test_of_two_runs_the_same_turns_are_held_against_each_other(tmp_path):
 
 def test_of_several_samples_the_majority_flips_with_a_reason_that_was_written_for_it(tmp_path):
     made = run(tmp_path, {}, n_items=1, sampling={"n": 3, "temperature": 1.0})
-    plan = [json.loads(line) for line in (made / "plan.jsonl").read_text().splitlines()]
-    wanted = next(line["prompt_hash"] for line in plan if line["condition"] == C2_INCORRECT)
+    (wanted,) = hashes(made, ("truthfulqa-0", C2_INCORRECT))
     samples = [replied(2, "sample 0"), replied(1, "half \ud800"), replied(1, "sample 2")]
     rewrite(made, lambda rows: [{**r, **samples[r["sample_index"]]} if r["prompt_hash"] == wanted else r for r in rows])
     (flip,) = built(tmp_path / "flips", made)
