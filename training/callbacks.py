@@ -22,19 +22,18 @@ class MetricsFile(TrainerCallback):
     def __init__(self, path: Path) -> None:
         self.file = path / METRICS_FILE
         self.began = time.monotonic()
-        self.before = 0.0  # seconds trained before this run was continued
 
     @property
     def seconds(self) -> float:
         """How long the run has trained, over all times that it was continued; what a kill lost is not counted."""
-        return self.before + time.monotonic() - self.began
+        return time.monotonic() - self.began
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.began = time.monotonic()
         if state.is_world_process_zero and self.file.exists():
             kept = [record for record in read_metrics(self.file) if record["step"] <= state.global_step]
             write_jsonl(self.file, kept)
-            self.before = max((record.get("seconds", 0.0) for record in kept), default=0.0)
+            self.began -= max((record["seconds"] for record in kept), default=0.0)  # as if it had never stopped
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
         if state.is_world_process_zero:

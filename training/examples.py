@@ -55,7 +55,6 @@ class TrainingPrompt:
     """A prompt of a unit that a study trains on."""
 
     prompt: Prompt
-    item_id: str
     right: int | None  # see Example; None where no label says it
     group: str
     is_anchor: bool
@@ -91,7 +90,7 @@ class OneTokenAnswers:
         """A prompt of a study as the token ids that an engine would read a margin behind."""
         prompt = asked.prompt
         return Example(
-            item_id=asked.item_id,
+            item_id=prompt.item_id,
             dataset=prompt.dataset,
             condition=prompt.condition,
             prompt_ids=(*prompt_tokens(self.tokenizer, prompt, self.settings, self.template_args), *self.lead),

@@ -190,7 +190,7 @@ class ReplyTargets:
         """A prompt in tokens with its target; without one where it is left out."""
         tokens = [as_text(self.tokenizer, reply.text) for reply in target]
         return Example(
-            item_id=prompt.item_id,
+            item_id=prompt.prompt.item_id,
             dataset=prompt.prompt.dataset,
             condition=prompt.prompt.condition,
             prompt_ids=self.prompt_ids(prompt.prompt),

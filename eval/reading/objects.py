@@ -64,38 +64,6 @@ def whole_objects(text: str) -> Iterator[tuple[Pairs, int, int]]:
             break
 
 
-def objects_with(tree: Any, key: str) -> Iterator[Pairs]:
-    """The objects in a JSON value that have a key; not those inside another that has it."""
-    if isinstance(tree, Pairs) and any(name == key for name, _ in tree):
-        yield tree
-    elif isinstance(tree, list):
-        for entry in tree:
-            yield from objects_with(entry[1] if isinstance(tree, Pairs) else entry, key)
-
-
-def last_object(text: str, key: str) -> tuple[Pairs, str, str] | None:
-    """The last whole JSON object with a key, the outermost object in which it stands as text, and the text behind."""
-    text, last = with_escapes(text), None
-    for tree, start, end in whole_objects(text):
-        for last_with_key in objects_with(tree, key):
-            last = last_with_key, text[start:end], text[end:]
-    return last
-
-
-def last_value(text: str, key: str, named_behind: re.Pattern[str] | None = None) -> str | None:
-    """What the last whole JSON object with a key has there, a string or an integer, as text; else None.
-
-    None too where another value is named in this object, as JSON behind it, or there by what `named_behind` finds. What
-    stands before the object may name any: a draft, the format that was asked for.
-    """
-    if not (last := last_object(text, key)) or not isinstance(value := dict(last[0])[key], str | int):
-        return None
-    _, whole, behind = last
-    pairs = re.findall(rf'"{re.escape(key)}"\s*:\s*(?:"([^"]*)|([^\s",}}\]]*))', whole + behind)
-    named = {quoted or bare for quoted, bare in pairs} | set(named_behind.findall(behind) if named_behind else ())
-    return str(value) if named == {str(value)} else None
-
-
 def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]:
     """(what every key that is meant has in the JSON of a reply, in any object, the text without its whole objects).
 

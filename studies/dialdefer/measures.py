@@ -4,15 +4,16 @@ The Dialogic Deference Score is DialDefer's Definition 1 (equations 1 to 3)."""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.reading.objects import last_object, last_value
+from eval.reading.objects import Pairs, whole_objects, with_escapes
 from eval.reading.reader import read
 from eval.runs import SELF_READ, PlannedPrompt
 from evenhand.records import Completion
@@ -167,6 +168,7 @@ def auc(positive: FloatArray, negative: FloatArray) -> float | None:
 
 ANSWERS = {"1": 1, "2": 2}
 
+CHOSEN = re.compile(r'"chosen_answer"\s*:\s*(?:"([^"]*)|([^\s",}\]]*))')
 ANSWER_PAIR = re.compile(r'"chosen_answer"\s*:\s*"?([12])(?!\d)')
 LEADING = re.compile(r"\s*([12])")
 STANDALONE = re.compile(r"\b([12])\b")
@@ -186,7 +188,30 @@ def parse_strict(text: str) -> int | None:
     The lenient parser reads all that this one reads, but it takes the first answer of a reply: the two differ where a
     reply names both.
     """
-    return ANSWERS.get(last_value(without_thinking(text), "chosen_answer", WORDS) or "")
+    if not (last := last_object(without_thinking(text), "chosen_answer")):
+        return None
+    chosen, whole, behind = last
+    value = dict(chosen)["chosen_answer"]
+    named = {quoted or bare for quoted, bare in CHOSEN.findall(whole + behind)} | {*WORDS.findall(behind)}
+    return ANSWERS.get(str(value)) if named == {str(value)} else None
+
+
+def objects_with(tree: Any, key: str) -> Iterator[Pairs]:
+    """The objects in a JSON value that have a key; not those inside another that has it."""
+    if isinstance(tree, Pairs) and any(name == key for name, _ in tree):
+        yield tree
+    elif isinstance(tree, list):
+        for entry in tree:
+            yield from objects_with(entry[1] if isinstance(tree, Pairs) else entry, key)
+
+
+def last_object(text: str, key: str) -> tuple[Pairs, str, str] | None:
+    """The last whole JSON object with a key, the outermost object in which it stands as text, and the text behind."""
+    text, last = with_escapes(text), None
+    for tree, start, end in whole_objects(text):
+        for last_with_key in objects_with(tree, key):
+            last = last_with_key, text[start:end], text[end:]
+    return last
 
 
 def reasoning_in(text: str) -> str:

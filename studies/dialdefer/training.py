@@ -142,7 +142,6 @@ class DialDeferTraining(WritingStudy[DialDeferSection, Item]):
                 yield TrainingPrompt(
                     prompt=render(item, condition, answer_form=form, **settings),
                     baseline=render(item, statement, answer_form=form, **settings),
-                    item_id=item.item_id,
                     right=0 if condition.claim_is_true != is_flipped else 1,
                     group=f"{item.item_id} {condition.claim_is_true}",
                     is_anchor=variant in main and not condition.is_dialogue,

@@ -98,7 +98,6 @@ class FramingTraining(WritingStudy[FramingSection, Row]):
             label = framed.label(case)
             yield TrainingPrompt(
                 prompt=prompt,
-                item_id=framed.unit_id,
                 right=None if label is None else names.index(label),
                 group=f"{framed.unit_id}\t{case}",
                 is_anchor=framing == section.baseline,

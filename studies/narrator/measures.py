@@ -272,10 +272,13 @@ class Levels:
         self.sides = [side for side in VISIBILITIES if side in values[2]]
         self.orders = [order for order in OPTION_ORDERS if order in values[3]]
         self.order = main_order(self.orders)
-        # The setting in which judges stand beside each other: with Me in its name's slot where that was asked
-        self.main = self.tasks[0], self.sides[0], self.orders[-1]
         # Whose Tables 2 and 4 and figures are made: all models together, else every run's own.
         self.shown = [POOLED] if POOLED in self.judges else self.judges
+
+    @property
+    def main(self) -> Setting:
+        """The setting in which judges stand beside each other: with Me in its name's slot where that was asked."""
+        return Setting(self.tasks[0], self.sides[0], self.orders[-1])
 
     def of(self, judge: str, task: str, side: str, order: str = "published", **setting: Any) -> dict[str, Estimate]:
         """Measure → estimate, by default over all conversations; empty where that was not asked."""

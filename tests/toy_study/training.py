@@ -46,7 +46,6 @@ class ToyTraining(StudyTraining[ToySection, Fruit]):
                 asked = TrainingPrompt(
                     prompt=prompt,
                     baseline=first,
-                    item_id=unit.unit_id,
                     right=0 if right == "yes" else 1,
                     group=unit.unit_id,
                     is_anchor=prompt is first,

@@ -12,7 +12,6 @@ from tests.made.sampling_configs import sampling_config
 from tests.made.scripted_engine import AnsweringEngine, scripted
 from tests.made.training_runs import pocket, tiny_run
 from training.batches import Collator, groups_of, schedule
-from training.examples import together
 from training.objectives import objective_of
 from training.replies import ReplyTargets
 
@@ -70,9 +69,9 @@ def test_without_variants_every_batch_is_what_it_was(method, batch_by, section, 
 @pytest.mark.parametrize("bend", [None, {"families": ["owner", "colour", "gift", "animal"]}])
 def test_a_claim_in_all_variants_is_a_group_and_its_verdict_goes_by_the_words(bend, tokenizer):
     examples = examples_for(config(bend=bend), tokenizer)
-    assert {len(group) for group in together(examples, "item_id")} == {5 * 4}
+    assert {len(group) for group in groups_of(examples, "item")} == {5 * 4}
     bent = set()
-    for group in together(examples, "group"):
+    for group in groups_of(examples, "group"):
         assert len(group) == 5 * 2
         assert sum(example.is_anchor for example in group) == 2, "C1 as in the main variant, in both orders"
         for example in group:
@@ -94,9 +93,7 @@ def is_matched(text):
 def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(draw, n_drawn, tokenizer):
     def texts(**keys):
         run = config(variants_per_item=draw, conditions=C2, size=2 * n_drawn, **keys)
-        return {
-            own[0].item_id: [e.prompt_ids for e in own] for own in together(examples_for(run, tokenizer), "item_id")
-        }
+        return {own[0].item_id: [e.prompt_ids for e in own] for own in groups_of(examples_for(run, tokenizer), "item")}
 
     many, few, other = texts(n_items=100), texts(n_items=30), texts(n_items=30, seed=1)
     assert {len(own) for own in many.values()} == {2 * n_drawn}
@@ -109,7 +106,7 @@ def test_which_variants_an_item_is_trained_in_is_a_function_of_seed_and_item(dra
 
 
 def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(tokenizer):
-    groups = together(examples_for(config("label_free", n_items=40, variants_per_item=3, size=12), tokenizer), "group")
+    groups = groups_of(examples_for(config("label_free", n_items=40, variants_per_item=3, size=12), tokenizer), "group")
     assert {(len(group), sum(example.is_anchor for example in group)) for group in groups} == {(6, 2)}
     matched = [sum(is_matched(tokenizer.decode(example.prompt_ids)) for example in group) for group in groups]
     assert len(set(matched)) > 1, "what is drawn beside them differs from item to item"
@@ -118,7 +115,7 @@ def test_without_labels_the_variants_that_hold_the_anchors_are_always_drawn(toke
 def test_a_conversations_claim_in_all_variants_is_a_group_whose_verdicts_are_of_persons(tokenizer):
     run = tiny_run("label_free", study="narrator", narrator=CONFLICTS | IN_VARIANTS)
     conversations = {conversation.conversation_id: conversation for conversation in run.load_units()}
-    groups = together(examples_for(run, tokenizer), "group")
+    groups = groups_of(examples_for(run, tokenizer), "group")
     assert len(groups) == len(conversations) * 3 * 2, "tasks; with the attack hidden a judge reads other evidence"
     for group in groups:
         conversation, task = conversations[group[0].item_id], group[0].group.split()[1]

@@ -9,7 +9,7 @@ from evenhand.files import shipped_yaml, write_jsonl
 from studies.framing.training import TRAINING
 from tests.made.framing_runs import claims, study
 from tests.made.training_runs import tiny_run
-from training.examples import together
+from training.batches import groups_of
 
 REFUSED = shipped_yaml(Path(__file__).with_name("refused_training.yaml"))
 
@@ -31,7 +31,7 @@ def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_a
     config = framed(claims(tmp_path / "i.jsonl", 12), framings=framings)
     units = config.load_units()
     examples, excluded = TRAINING.examples(units, config, tokenizer)
-    groups = together(examples, "group")
+    groups = groups_of(examples, "group")
     assert excluded == []
     assert len(groups) == 2 * len(units)
     assert {len(group) for group in groups} == {2 * 2}
