@@ -224,14 +224,10 @@ def by_draws(measure: Measure, parts: Sequence[Paired]) -> tuple[Estimate, Estim
     )
     moved, moved_after = (moved_by(measure, side) for side in sides)
     rise = math.nan if before.value is None or after.value is None else after.value - before.value
-    change = estimate_of(
-        rise,
-        ends_of(measure, rise, drawn_after - drawn),
-        n_units,
-        moved_more(moved, moved_after),
-        squares=(*before.squares, *after.squares),
-        unparsed=(after.unparsed[0] - before.unparsed[1], after.unparsed[1] - before.unparsed[0]),
-    )
+    interval, more = ends_of(measure, rise, drawn_after - drawn), moved_more(moved, moved_after)
+    (least, most), (least_after, most_after) = before.unparsed, after.unparsed
+    unparsed, squares = (least_after - most, most_after - least), (*before.squares, *after.squares)
+    change = estimate_of(rise, interval, n_units, more, squares=squares, unparsed=unparsed)
     return replace(before, influences=moved), replace(after, influences=moved_after), change
 
 

@@ -61,20 +61,24 @@ class Sides:
         levels = self.levels_of_known(means)
         return levels[..., 0] - levels[..., 1]
 
-    def shifts(self, means: FloatArray) -> FloatArray:
-        """(..., n_sides / 2): the shift of each pair of sides, a framing's and the baseline's: d in both orders."""
-        levels = self.levels(means)
-        return levels[..., ::2] - levels[..., 1::2]
+    def rises(self, means: FloatArray) -> FloatArray:
+        """(..., n_orders): the first side less the second."""
+        sides = self.by_cell(means).mean(axis=-2)
+        return np.asarray(sides[..., 0, :] - sides[..., 1, :])
 
     def shift(self, means: FloatArray) -> FloatArray:
-        """That of the first pair."""
-        return self.shifts(means)[..., 0]
+        """The mean rise over orders: d where both were asked."""
+        return np.asarray(self.rises(means).mean(axis=-1))
 
     def pull(self, means: FloatArray) -> FloatArray:
-        """Half of what the shifts in the two orders differ by: p, the pull of the answer that is shown first."""
-        sides = self.by_cell(means).mean(axis=-2)
-        in_order = sides[..., 0, :] - sides[..., 1, :]
-        return np.asarray(in_order[..., 0] - in_order[..., 1]) / 2
+        """Half of what the rises in the two orders differ by: p, the pull of the answer that is shown first."""
+        rises = self.rises(means)
+        return (rises[..., 0] - rises[..., 1]) / 2
+
+    def shifts(self, means: FloatArray) -> FloatArray:
+        """(..., n_sides / 2): the shift of each pair of sides, a framing's and the baseline's."""
+        levels = self.levels(means)
+        return levels[..., ::2] - levels[..., 1::2]
 
     def mean_absolute(self, means: FloatArray) -> FloatArray:
         """The mean of |shift| over pairs of sides, which noise raises."""

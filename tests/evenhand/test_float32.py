@@ -33,9 +33,10 @@ def made(family, dtype, device="cpu"):
 
 
 def as_on_a_gpu(rows, monkeypatch):
-    """No float32 copy of the whole head, but of so many of its rows at once."""
-    monkeypatch.setattr(module, "COPIES_ON", ())
-    monkeypatch.setattr(module, "ROWS", rows)
+    """No float32 copy of the whole head, but of so many of its rows at once; None: as on a CPU."""
+    if rows:
+        monkeypatch.setattr(module, "COPIES_ON", ())
+        monkeypatch.setattr(module, "ROWS", rows)
 
 
 def by_hand(model, ids):
@@ -51,8 +52,7 @@ def by_hand(model, ids):
     [*((family, torch.bfloat16, rows) for family in FAMILIES for rows in (128, None)), ("llama", torch.float16, 299)],
 )
 def test_the_logits_of_a_model_in_half_precision_are_float32(family, dtype, rows, device, monkeypatch):
-    if rows:
-        as_on_a_gpu(rows, monkeypatch)
+    as_on_a_gpu(rows, monkeypatch)
     model, ids = made(family, dtype, device), IDS.to(device)
     with torch.inference_mode():
         expected = by_hand(model, ids)
@@ -75,8 +75,7 @@ def test_a_model_in_full_precision_gives_the_same_bits(dtype, device):
 
 @pytest.mark.parametrize("rows", [128, None])
 def test_the_gradient_reaches_the_hidden_states_as_through_a_float32_head(rows, device, monkeypatch):
-    if rows:
-        as_on_a_gpu(rows, monkeypatch)
+    as_on_a_gpu(rows, monkeypatch)
     model = made("llama", torch.bfloat16, device)
     head = model.get_output_embeddings().requires_grad_(False)
     hidden = torch.randn(3, 64, generator=torch.Generator().manual_seed(0)).bfloat16().to(device)

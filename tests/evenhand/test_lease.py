@@ -27,10 +27,10 @@ def file(tmp_path):
     return tmp_path / "run" / "training.lease"
 
 
-def left_by_node07(file, duration=0.4):
+def left_by_node07(file, content="filelock/2\npid=1\nhost=node07\nmode=lease\ntoken=t\nduration=0.4\n"):
     """A lease file of a machine that cannot be seen from here."""
     file.parent.mkdir()
-    file.write_text(f"filelock/2\npid=1\nhost=node07\nmode=lease\ntoken=t\nduration={duration}\n")
+    file.write_text(content)
 
 
 def hold_and_die(file):
@@ -59,12 +59,10 @@ def test_what_a_killed_process_of_this_machine_held_is_taken_over_at_once(file, 
     assert time.monotonic() - began < 0.35, "no heartbeat was waited for"
 
 
-@pytest.mark.parametrize("content", [None, "", "filelock/2\npid=1\nhost=node07\nmode=le"])
+@pytest.mark.parametrize("content", [(), ("",), ("filelock/2\npid=1\nhost=node07\nmode=le",)])
 def test_a_holder_that_cannot_be_seen_is_dead_when_its_heart_has_stopped(content, file):
     """Also one that was killed before it had written all of its name, or any."""
-    left_by_node07(file)
-    if content is not None:
-        file.write_text(content)
+    left_by_node07(file, *content)
     with held(file, "trained"):
         assert str(holder_in(file)).startswith(f"process {os.getpid()} on ")
     assert list(file.parent.iterdir()) == []
@@ -106,11 +104,9 @@ def test_a_holder_whose_clock_jumps_keeps_its_lease_and_one_that_watches_by_a_wr
     assert file.read_text() == before
 
 
-@pytest.mark.parametrize("content", [None, ""])
+@pytest.mark.parametrize("content", [(), ("",)])
 def test_of_several_that_find_a_dead_holder_one_takes_over(content, file):
-    left_by_node07(file)
-    if content is not None:
-        file.write_text(content)
+    left_by_node07(file, *content)
     refusals = threading.Semaphore(0)
 
     def takes(_):

@@ -8,7 +8,6 @@ import pytest
 from evenhand.errors import ConfigError, DataError
 from inference.encoding import Encoder
 from studies.narrator.corpus import CorpusSpec, check_no_shared_pages, load_conversations
-from studies.narrator.records import NarratorFactors
 from studies.narrator.training import SHARED, TRAINING
 from tests.made.made_conflicts import conflict, narrator_config, of_page, use_corpus
 from tests.made.tiny_checkpoint import byte_tokenizer
@@ -26,18 +25,6 @@ def run_of(method="sft", model="m", root="r", **sections):
     return tiny_run(method, model, root, study="narrator", **sections)
 
 
-def asked(config, conversation):
-    assert config.narrator is not None
-    prompts = config.narrator.prompts_of(conversation)
-    return [(prompt, prompt.factors) for prompt in prompts if isinstance(prompt.factors, NarratorFactors)]
-
-
-def encoded(tokenizer, prompts, chat_template=True):
-    """Tokens of each prompt and of its options, as an engine that reads options asks them."""
-    reading = narrator_config(verdict="options", chat_template=chat_template, engine={"kind": "transformers"})
-    return [(tuple(e.token_ids), e.options) for e in Encoder(tokenizer, reading).encode(prompts)]
-
-
 @pytest.mark.parametrize(("method", "tasks"), [("sft", TWO), ("label_free", ALL)])
 @pytest.mark.parametrize("chat_template", [True, False])
 def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_option_begins(
@@ -48,28 +35,21 @@ def test_a_prompt_is_trained_on_as_inference_asks_it_and_a_choice_is_where_its_o
     examples, excluded = TRAINING.examples(CONFLICTS[:3], config, tokenizer)
     assert excluded == []
     found = {(e.group, e.prompt_ids): e for e in examples}
-    n_seen = 0
-    for conversation in CONFLICTS[:3]:
-        prompts = asked(config, conversation)
-        attacks = conversation.speakers.index(conversation.attacker)
-        tokens = encoded(tokenizer, [prompt for prompt, _ in prompts], chat_template)
-        for (_, factors), (ids, options) in zip(prompts, tokens, strict=True):
-            group = f"{conversation.conversation_id} {factors.task} {factors.visibility}"
-            example = found[group, ids]
-            shown = [
-                "Me" if speaker == factors.narrator else conversation.names[speaker]
-                for speaker in conversation.speakers
-            ]
-            answers = ["Yes", "No"] if factors.task == "detection" else shown
-            assert list(example.choices) == [options[answer][0] for answer in answers]
-            assert answers[example.right] == factors.target
-            whole = tuple(options[factors.target])
-            assert example.right_ids == (whole if method == "sft" else whole[:1])
-            assert not example.is_anchor or factors.narrator == ""
-            assert example.condition == factors.perspective
-            assert example.right == (0 if factors.task == "detection" else attacks)
-            n_seen += 1
-    assert n_seen == len(examples)
+    reading = narrator_config(verdict="options", chat_template=chat_template, engine={"kind": "transformers"})
+    asked = [(unit, prompt) for unit in CONFLICTS[:3] for prompt in config.narrator.prompts_of(unit)]
+    encoded = Encoder(tokenizer, reading).encode([prompt for _, prompt in asked])
+    for (unit, prompt), encoding in zip(asked, encoded, strict=True):
+        factors, options = prompt.factors, encoding.options
+        example = found[f"{unit.conversation_id} {factors.task} {factors.visibility}", tuple(encoding.token_ids)]
+        names = ["Me" if speaker == factors.narrator else unit.names[speaker] for speaker in unit.speakers]
+        answers = ["Yes", "No"] if factors.task == "detection" else names
+        assert list(example.choices) == [options[answer][0] for answer in answers]
+        assert answers[example.right] == factors.target
+        whole = tuple(options[factors.target])
+        assert example.right_ids == (whole if method == "sft" else whole[:1])
+        assert not example.is_anchor or factors.narrator == ""
+        assert example.condition == factors.perspective
+    assert len(asked) == len(examples)
     assert Counter(e.group for e in examples if e.is_anchor) == dict.fromkeys({e.group for e in examples}, 1)
     assert any(len(example.right_ids) > 2 for example in examples) == (method == "sft")
 
