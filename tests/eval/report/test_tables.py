@@ -110,15 +110,12 @@ def test_no_text_in_a_csv_file_is_a_formula(tmp_path):
         assert csv_cell(number) == number  # as we print it
 
 
-@pytest.mark.parametrize(("optional", "heads"), [("[DDS, interval]", ["model", "DDS"]), ("true", ["model", "DDS"])])
-def test_a_table_of_yaml_leaves_out_optional_columns_that_no_row_has(optional, heads, tmp_path):
+@pytest.mark.parametrize("optional", ["[DDS, interval]", "true"])
+def test_a_table_of_yaml_leaves_out_optional_columns_that_no_row_has(optional, tmp_path):
     file = tmp_path / "tables.yaml"
     columns = "{model: judge, DDS: [dds, +.1f], interval: [[low, high], +.1f]}"
     file.write_text(f"small:\n  title: Small\n  optional: {optional}\n  columns: {columns}\n")
     frame = pd.DataFrame({"judge": ["a", "b"], "dds": [1.0, None], "low": None})
-    assert list(table_from(file, "small", frame).columns) == heads
-    assert table_from(file, "small", frame.assign(high=[2.0, 3.0], low=[0.0, 1.0])).cells[1] == [
-        "b",
-        "–",
-        "[+1.0, +3.0]",
-    ]
+    assert list(table_from(file, "small", frame).columns) == ["model", "DDS"]
+    whole = table_from(file, "small", frame.assign(high=[2.0, 3.0], low=[0.0, 1.0]))
+    assert whole.cells[1] == ["b", "–", "[+1.0, +3.0]"]
