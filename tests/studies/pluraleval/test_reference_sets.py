@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from studies.pluraleval.build_references import build
 from studies.item_files import shuffled
+from studies.pluraleval.build_references import build
 from studies.pluraleval.reference_sets import bootstrap_size
 from studies.pluraleval.sources import ReferenceSpec, load_references, pocket_references
 from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
