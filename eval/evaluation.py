@@ -6,7 +6,7 @@ this order, where V is an `Evaluation[Run]`:
 1. V.read (or V.read_all, or V.files): finished runs or files → Run, each under the name that tables call it by
 2. V.check, V.differences (of a base and what was made of it) or V.differences_beside: may these stand together?
 3. V.scores and V.changes, which `from_blocks` makes of what a study observes; V.family for p-values
-4. V.facts → the sentences of V.words; V.tables, V.plots, V.warnings, V.left_out, V.write_items show the results
+4. V.facts → the sentences of V.words; V.tables, V.plots, V.left_out, V.write_items show the results
 
 A scorecard calls V.card instead of 4: tested_run, rules and calibrated for its rows, then rows, figures, changes,
 unrankable, notes and warnings. `evenhand calibrate` calls V.calibrate, `evenhand compare` V.verdicts of a run and its
@@ -164,7 +164,6 @@ class Evaluation(Generic[Run]):
     answers: "Callable[[Results], Mapping[str, Answer]] | None" = None  # of each judge; None: not by eval.shift.answer
     tables: "Callable[[Results], list[TableSpec]] | None" = None  # over the long frames; None: every score and change
     plots: "Callable[[Results], list[Plot]]" = lambda _: []
-    warnings: "Callable[[Results], list[str]]" = lambda _: []  # beside those in the template
     left_out: "Callable[[Results], list[str]]" = lambda _: []  # what could not be made, and why
     write_items: "Callable[[Results, Path], list[Path]]" = lambda _, __: []  # a browser of items; the page's path first
     verdicts: Callable[[FinishedRun], Verdicts]  # what each reply was read as, by the study's defaults

@@ -70,8 +70,8 @@ class Results:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """The long frame of scores; see eval.estimates.changes."""
-        return scores_frame(self.score_rows)
+        """The long frame of scores; see eval.estimates.changes. A scorecard's warnings may be the first to need it."""
+        return scores_frame(self.score_rows or self.evaluation.scores(self.judges, self.options))
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -106,7 +106,7 @@ class Results:
         """What to be careful about, with what the runs differ in beside the model."""
         return [
             *self.sentences.get("warnings", []),
-            *self.evaluation.warnings(self),
+            *(f"{name}: {doubt}" for name, judge in self.judges.items() for doubt in getattr(judge, "doubts", ())),
             *hanging(self.evaluation, lambda: self.unparsed_in(self.judges), self.change_rows),
             *differing(self.differences, is_serious=True),
         ]

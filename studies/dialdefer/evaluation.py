@@ -187,11 +187,6 @@ def plots_of(results: Results) -> list[Any]:
     return [*plots, *risk_plots(claims, results.options.drawing)]
 
 
-def warnings_of(results: Results) -> list[str]:
-    """What to know of the runs' answers."""
-    return [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
-
-
 def write_items(results: Results, folder: Path) -> list[Path]:
     """See studies.dialdefer.flips."""
     from studies.dialdefer import flips  # loads matplotlib, which scoring does not need
@@ -349,7 +344,6 @@ EVALUATION = Evaluation[JudgedRun](
     facts=facts,
     tables=tables_of,
     plots=plots_of,
-    warnings=warnings_of,
     left_out=lambda results: [reason for judge in results.judges.values() for reason in judge.left_out],
     write_items=write_items,
     verdicts=verdicts_of,

@@ -164,7 +164,7 @@ def said_of(levels: Levels, judge: str, answer: Answer, runs: Mapping[str, Narra
     estimates, seen = levels.of(judge, task, side, order), levels.of(judge, DETECTION, "visible", levels.order)
     last = levels.of(judge, task, side, "published").get("pr") if setting.is_in_slot else None
     states = {who: levels.of(judge, *setting, perspective=who) for who in measures.PERSPECTIVES}
-    chance, run = estimates["chance"].value or 0.0, runs.get(judge)
+    chance = estimates["chance"].value or 0.0
     low, high = estimates["neutral"].low, seen["neutral"].high if seen else None
     far, more = estimates.get("far"), estimates.get("delta_far")
     return {
@@ -185,7 +185,6 @@ def said_of(levels: Levels, judge: str, answer: Answer, runs: Mapping[str, Narra
         "seen": seen["neutral"].value if high is not None and high < (seen["chance"].value or 0.0) else None,
         "is_exact": {of_run.verdict for name, of_run in runs.items() if judge in (name, POOLED)} == {"options"},
         "unread": unread(levels, judge),
-        "doubts": run.doubts if run else [],
     }
 
 
