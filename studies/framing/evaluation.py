@@ -384,7 +384,7 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
 EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),
-    read=lambda run, _: framed_run(run),
+    read=lambda run, _: [framed_run(run)],
     files=VerdictFiles(
         layout=LAYOUT, read=lambda options: (*load_answers(options.sources, options.of(FramingOptions).baseline), [])
     ),
