@@ -317,7 +317,6 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "is_clustered": is_clustered(run),
         "is_saturated": is_saturated,
         "is_one_place": first is not None and max(first.value, 100 - first.value) >= SATURATED,
-        "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
 
 
