@@ -42,8 +42,7 @@ def read(run: FinishedRun, options: Options) -> list[NarratorRun]:
 
 def read_files(options: Options) -> tuple[dict[str, NarratorRun], list[str], list[str]]:
     """See VerdictFiles."""
-    runs, ignored = judged_runs.load_verdicts(options.sources, options.of(NarratorOptions).conversations)
-    return {run.judge: run for run in runs}, ignored, []
+    return *judged_runs.load_verdicts(options.sources, options.of(NarratorOptions).conversations), []
 
 
 def scores_of(judges: Mapping[str, NarratorRun], options: Options) -> list[Score]:

@@ -123,8 +123,9 @@ def scores_of_run(name: str, run: PluralEvalRun) -> Iterator[Score]:
 
     def score(dataset: str, measure: str, unit: str, value: Estimate, **setting: Any) -> Score:
         full = {**dict.fromkeys(ASKED), "unread": run.unread, "lists": run.lists, **setting}
-        over: dict[str, Any] = {"run": run.name, "judge": name, "dataset": dataset, "datasets": (dataset,)}
-        return Score(**over, setting=full, measure=measure, unit=unit, estimate=value, drawing=None)
+        return Score(
+            run=run.name, judge=name, setting=full, dataset=dataset, measure=measure, unit=unit, estimate=value
+        )
 
     judged_by = run.judgements and run.judgements.judge
     gaps = vote_gaps(run.replies)
