@@ -16,7 +16,7 @@ from typing import Any, Self
 import openai
 
 from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, check_no_open_thought, single_tokens
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ConfigError, ModelError, NotReached
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.encoding import warn_of_marks
@@ -35,10 +35,6 @@ from inference.server_messages import (
 # At least so many prompts that fail one after another mean that the server is gone, not that it is busy.
 FAILURES_IN_A_ROW = 8
 SHORTEST_KEY = 8  # characters; a shorter one is made up for a server that wants none, and may be any word
-
-
-class NotReached(ModelError):
-    """No server is ready at the address."""
 
 
 class OpenAIEngine:
