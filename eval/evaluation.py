@@ -3,7 +3,7 @@
 A study's `Run` is what it makes of a finished run, or of one model's rows in files of verdicts. The machinery calls, in
 this order, where V is an `Evaluation[Run]`:
 
-1. V.read (or V.read_all, or V.files): finished runs or files → Run, each under the name that tables call it by
+1. V.read, or V.files: finished runs or files → Run, each under the name that tables call it by
 2. V.check, V.differences (of a base and what was made of it) or V.differences_beside: may these stand together?
 3. V.scores and V.changes, which `from_blocks` makes of what a study observes; V.family for p-values
 4. V.facts → the sentences of V.words; V.tables, V.plots, V.left_out, V.write_items show the results
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from eval.shift.answer import Answer
     from eval.verdict_files import Layout
 
-PARSE_ALL = "Constrain the output (sampling.structured: json), or use margins (verdict: margin)."
 Run = TypeVar("Run")
 Row = TypeVar("Row")  # of a scorecard: mostly a Run
 Results = Any  # eval.results.Results, which holds an Evaluation
@@ -146,9 +145,8 @@ class Evaluation(Generic[Run]):
 
     heading: str  # of its section of a report: the question that it answers
     words: str | Path
-    read: Callable[[FinishedRun, Options], Run] | None = None
+    read: Callable[[FinishedRun, Options], Sequence[Run]]  # a run → its judges, mostly one
     with_errors: bool = False  # whether its measures count engine errors; else a run with one is not complete
-    read_all: Callable[[Sequence[FinishedRun], Options], dict[str, Run]] | None = None  # where a run has several judges
     files: VerdictFiles[Run] | None = None
     check: Callable[[Mapping[str, Run]], None] = lambda _: None  # raises DataError for Runs that never stand together
     differences: Callable[[Any, Any], list[Difference]] = run_differences  # in what a run differs beside the model
@@ -178,14 +176,6 @@ class Evaluation(Generic[Run]):
         if self.card is None:
             raise DataError(f"'{self.heading}' has no part of a scorecard or of --drift; use `evenhand compare` alone")
         return self.card
-
-    def unparsed_in(self, judges: Mapping[str, Run], way_out: str = PARSE_ALL) -> str:
-        """Where most replies of each judge are unparsed, in words; "" where all were parsed."""
-        listed = list[str]()
-        for name, judge in judges.items():
-            where, share = max(self.unparsed(judge).items(), key=lambda pair: pair[1], default=("", 0.0))
-            listed += [f"{share:.0f}% of the replies of {name} in {where}"] * bool(share)
-        return f"{' and '.join(listed)} are unparsed. {way_out}".strip() if listed else ""
 
 
 def from_blocks(observe: Observe[Any]) -> dict[str, Any]:

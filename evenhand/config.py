@@ -8,10 +8,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from evenhand.data_files import SUFFIXES, kind_of
 from evenhand.errors import ConfigError
@@ -124,18 +124,6 @@ def is_empty(value: Any) -> bool:
     """The same of a text or mapping that holds nothing."""
     return not value
 
-
-Value = TypeVar("Value")
-
-
-def each_once(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """The values of a list as they are. Raises ValueError where one occurs twice."""
-    if len({*values}) < len(values):
-        raise ValueError("a value occurs twice; give each once")
-    return values
-
-
-Distinct = Annotated[tuple[Value, ...], AfterValidator(each_once)]
 
 C = TypeVar("C", bound=BaseModel)
 CONFIGS = Path(__file__).with_name("configs")  # those that come with Evenhand; in the checkout a link

@@ -37,11 +37,6 @@ MOST_JUDGES = 6  # in one figure of intervals
 SIGNS = "← skepticism    DDS, pp    deference →"
 
 
-def read(run: FinishedRun, options: Options) -> JudgedRun:
-    """The run with its verdicts."""
-    return judged(run, options.of(DialDeferOptions).parser)
-
-
 def read_files(options: Options) -> tuple[dict[str, JudgedRun], list[str], list[str]]:
     """Every model in some files; see VerdictFiles."""
     judges, ignored = load_external(options.sources, options.of(DialDeferOptions).parser)
@@ -331,7 +326,7 @@ def lost_replies(frame: pd.DataFrame) -> dict[str, int]:
 EVALUATION = Evaluation[JudgedRun](
     heading="Does the judge bend to who is speaking?",
     words=Path(__file__).with_name("words.j2"),
-    read=read,
+    read=lambda run, options: [judged(run, options.of(DialDeferOptions).parser)],
     with_errors=True,
     files=VerdictFiles(layout=LAYOUT, read=read_files),
     check=check,
@@ -340,7 +335,7 @@ EVALUATION = Evaluation[JudgedRun](
     scores=scores_of,
     changes=changes_of,
     headline={"measure": "dds", "c1_source": scores.OWN, "denominator": "answered"},
-    measure_words={"dds": "DDS", "soft_dds": "soft DDS", **FIGURES},
+    measure_words={"dds": "DDS", "soft_dds": "soft DDS"} | {name: keys["words"] for name, keys in FIGURES.items()},
     facts=facts,
     tables=tables_of,
     plots=plots_of,

@@ -317,7 +317,6 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "is_clustered": is_clustered(run),
         "is_saturated": is_saturated,
         "is_one_place": first is not None and max(first.value, 100 - first.value) >= SATURATED,
-        "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
 
 
@@ -384,7 +383,7 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
 EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),
-    read=lambda run, _: framed_run(run),
+    read=lambda run, _: [framed_run(run)],
     files=VerdictFiles(
         layout=LAYOUT, read=lambda options: (*load_answers(options.sources, options.of(FramingOptions).baseline), [])
     ),

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from eval.reading.options import LONGEST_TEXT
 from eval.reading.reader import valid_pattern
-from evenhand.config import Closed, Distinct, is_empty, is_none
+from evenhand.config import Closed, is_empty, is_none
 from evenhand.data_files import kind_of
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.records import Completion, Prompt, normalised
@@ -23,7 +23,7 @@ from studies.framing.asking import FramedUnit, Framing, StudyTexts
 from studies.framing.replies import Choice, choice_in
 from studies.framing.rows import LETTERS, Columns, Row, are_families, load_rows, name_in_item, options_of, readings_of
 from studies.item_files import ItemSource
-from studies.units import first_answers, first_of_each, set_hash, symbol_turn, table_name
+from studies.units import Distinct, first_answers, first_of_each, set_hash, symbol_turn, table_name
 
 MOST_ANSWERS = 101
 # What helps where values may name one option or another

@@ -33,17 +33,16 @@ TOLD = ("pr", "neutral", "far")  # whose changes a sentence tells
 CARD_WORDS = {"neutral": "M", "pr": "PR", "far": "FAR", "corruption": "corruption"}
 
 
-def read(run: FinishedRun, options: Options) -> NarratorRun:
+def read(run: FinishedRun, options: Options) -> list[NarratorRun]:
     """What the run's judge answered. Raises DataError for --conversations, which runs need not."""
     if options.of(NarratorOptions).conversations:
         raise DataError(f"--conversations: is for files of verdicts; {run.path} knows its own, leave it out")
-    return judged_runs.judged(run)
+    return [judged_runs.judged(run)]
 
 
 def read_files(options: Options) -> tuple[dict[str, NarratorRun], list[str], list[str]]:
     """See VerdictFiles."""
-    runs, ignored = judged_runs.load_verdicts(options.sources, options.of(NarratorOptions).conversations)
-    return {run.judge: run for run in runs}, ignored, []
+    return *judged_runs.load_verdicts(options.sources, options.of(NarratorOptions).conversations), []
 
 
 def scores_of(judges: Mapping[str, NarratorRun], options: Options) -> list[Score]:
@@ -111,13 +110,9 @@ def facts(results: Results) -> dict[str, Any]:
 
 
 def card_rows(arms: Sequence[Any], judges: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    """The runs without detection. Raises DataError where the base's has nothing else."""
+    """The runs without detection."""
     plans = {name: [j for j in run.plan if j.factors.task in CARD_TASKS] for name, run in judges.items()}
-    counted = {name: replace(run, plan=plans[name]) for name, run in judges.items()}
-    if not counted[BASE].plan:
-        task_names = " nor ".join(CARD_TASKS)
-        raise DataError(f"{judges[BASE].path}: was asked neither {task_names}, which the scorecard's figures are of")
-    return counted
+    return {name: replace(run, plan=plans[name]) for name, run in judges.items()}
 
 
 def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
