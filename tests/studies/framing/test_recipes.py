@@ -1,4 +1,4 @@
-"""Recipes for public data: each asks a made file of its publisher's shape, whose address, licence and columns it names."""
+"""Recipes for public data: each asks a made file of its publisher's shape; its head names address, licence, columns."""
 
 import re
 from pathlib import Path
