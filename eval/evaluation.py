@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from eval.shift.answer import Answer
     from eval.verdict_files import Layout
 
-PARSE_ALL = "Constrain the output (sampling.structured: json), or use margins (verdict: margin)."
 Run = TypeVar("Run")
 Row = TypeVar("Row")  # of a scorecard: mostly a Run
 Results = Any  # eval.results.Results, which holds an Evaluation
@@ -179,14 +178,6 @@ class Evaluation(Generic[Run]):
         if self.card is None:
             raise DataError(f"'{self.heading}' has no part of a scorecard or of --drift; use `evenhand compare` alone")
         return self.card
-
-    def unparsed_in(self, judges: Mapping[str, Run], way_out: str = PARSE_ALL) -> str:
-        """Where most replies of each judge are unparsed, in words; "" where all were parsed."""
-        listed = list[str]()
-        for name, judge in judges.items():
-            where, share = max(self.unparsed(judge).items(), key=lambda pair: pair[1], default=("", 0.0))
-            listed += [f"{share:.0f}% of the replies of {name} in {where}"] * bool(share)
-        return f"{' and '.join(listed)} are unparsed. {way_out}".strip() if listed else ""
 
 
 def from_blocks(observe: Observe[Any]) -> dict[str, Any]:

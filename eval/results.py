@@ -3,7 +3,7 @@
 completions → verdicts → observed columns → estimates and changes → one long frame → tables, sentences, plots.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -86,7 +86,8 @@ class Results:
     @cached_property
     def tables(self) -> list[TableSpec]:
         """All tables that have a row."""
-        tables = self.evaluation.tables(self) if self.evaluation.tables else [scores_table(self), changes_table(self)]
+        tables_of = self.evaluation.tables
+        tables = tables_of(self) if tables_of else [long_table("scores", self, self.scores), changes_table(self)]
         if self.readings is not None:
             tables = [table_from(TABLES, "self_reading", self.readings), *tables]
         return [table for table in tables if len(table.frame)]
@@ -107,7 +108,7 @@ class Results:
         return [
             *self.sentences.get("warnings", []),
             *self.evaluation.warnings(self),
-            *hanging(self.evaluation, lambda: self.unparsed_in(self.judges), self.change_rows),
+            *self.hanging(self.change_rows),
             *differing(self.differences, is_serious=True),
         ]
 
@@ -117,10 +118,25 @@ class Results:
         return sorted((table for table in self.tables if table.place != "files"), key=lambda table: not table.is_change)
 
     def unparsed_in(self, judges: Mapping[str, Any]) -> str:
-        """See Evaluation; how to parse all of them is only known of runs' own replies."""
-        return self.evaluation.unparsed_in(
-            judges, **({"way_out": ""} if self.options.are_files or self.readings is not None else {})
-        )
+        """Where most replies of each judge are unparsed, in words; "" where all were parsed."""
+        listed = list[str]()
+        for name, judge in judges.items():
+            where, share = max(self.evaluation.unparsed(judge).items(), key=lambda pair: pair[1], default=("", 0.0))
+            listed += [f"{share:.0f}% of the replies of {name} in {where}"] * bool(share)
+        is_of_runs = not self.options.are_files and self.readings is None  # of others it is not known how to parse all
+        return f"{' and '.join(listed)} are unparsed. {PARSE_ALL if is_of_runs else ''}".strip() if listed else ""
+
+    def hanging(self, changes: Sequence[Change]) -> list[str]:
+        """Which changes are not known, since they depend on how unparsed replies are counted."""
+        words, of_sides = self.evaluation.measure_words or {}, dict[tuple[str, str], dict[str, None]]()
+        for change in changes:
+            if change.hangs:
+                of_sides.setdefault((change.first, change.second), {})[words.get(change.measure, change.measure)] = None
+        return [
+            f"{second} against {first}: the change in {', '.join(measures)} is not known, since it depends on how "
+            f"unparsed replies are counted. {self.unparsed_in(self.judges)}"
+            for (first, second), measures in of_sides.items()
+        ]
 
     @property
     def answer(self) -> list[str]:
@@ -252,19 +268,6 @@ def results_of(study: str, judges: Mapping[str, Any], options: Options, *, is_be
     )
 
 
-def hanging(evaluation: Evaluation[Any], unparsed: Callable[[], str], changes: Sequence[Change]) -> list[str]:
-    """Which changes are not known, since they depend on how unparsed replies are counted."""
-    words, of_sides = evaluation.measure_words or {}, dict[tuple[str, str], dict[str, None]]()
-    for change in changes:
-        if change.hangs:
-            of_sides.setdefault((change.first, change.second), {})[words.get(change.measure, change.measure)] = None
-    return [
-        f"{second} against {first}: the change in {', '.join(measures)} is not known, since it depends on how unparsed "
-        f"replies are counted. {unparsed()}"
-        for (first, second), measures in of_sides.items()
-    ]
-
-
 def say_warnings(warnings: Sequence[str], notes: Sequence[str], *, is_all: bool) -> None:
     """Print the first warning and how many more there are; with is_all each of them, and the notes."""
     more = f" ({len(warnings) - 1} more: --all)" if warnings[1:] and not is_all else ""
@@ -286,19 +289,14 @@ def long_table(
     columns in `always`."""
     words = results.evaluation.measure_words or {}
     frame = frame.assign(words=[words.get(measure, measure) for measure in frame["measure"]])
-    table = table_from(TABLES, name, frame, **keys)
+    study, title = results.study, "scores" if name == "scores" else "before and after"
+    table = table_from(TABLES, name, frame, **{"name": f"{study}_{name}", "title": f"{study}: {title}", **keys})
     rows: Sequence[Score | Change] = results.score_rows if name == "scores" else results.change_rows
     asked = [*dict.fromkeys(asked for row in rows for asked in row.setting), "dataset"]
     shown = {*varying(frame, asked), *always}
     first, *others = table.columns.items()
     settings = [(column, (column, "")) for column in asked if column in shown]
     return replace(table, columns=dict([first, *settings, *others]))
-
-
-def scores_table(results: Results) -> TableSpec:
-    """Every score as a line: what was asked as far as it varies, the measure, its value and interval."""
-    study = results.study
-    return long_table("scores", results, results.scores, name=f"{study}_scores", title=f"{study}: scores")
 
 
 def by_change(table: TableSpec) -> TableSpec:
@@ -319,10 +317,10 @@ def changes_table(
     frame = results.changes if frame is None else frame
     directions = (None if pd.isna(d) else int(d) for d in frame["direction"])
     frame = frame.assign(significance=[significance(direction) for direction in directions])
-    names = {"name": f"{results.study}_changes", "title": f"{results.study}: before and after"}
-    return long_table("changes", results, frame, always, digits=digits, **{**names, **keys})
+    return long_table("changes", results, frame, always, digits=digits, **keys)
 
 
+PARSE_ALL = "Constrain the output (sampling.structured: json), or use margins (verdict: margin)."
 MOST_PRINTED = 5  # sentences, and lines of a table, without --all
 CHANGES_NOTE = yaml_tables(TABLES)["changes"]["note"]
 

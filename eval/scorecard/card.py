@@ -27,7 +27,7 @@ from eval.report.tables import (
     table_from,
     wrapped,
 )
-from eval.results import MOST_PRINTED, Results, hanging
+from eval.results import MOST_PRINTED, Results
 from eval.scorecard.arms import BASE, CALIBRATED, FREE, PATCH, TRAINED, CardArm, other_checkpoint
 from evenhand.errors import DataError
 
@@ -443,12 +443,7 @@ class StudyCard:
         )
         further = self.evaluation.own_card.warnings(self.judges, self.every_change)
         pooled = [change for figure in self.figures for change in figure.pooled.values()]
-        return [
-            *self.sentences["warnings"],
-            *further,
-            *hanging(self.evaluation, lambda: self.evaluation.unparsed_in(self.runs), pooled),
-            *results.warnings,
-        ]
+        return [*self.sentences["warnings"], *further, *results.hanging(pooled), *results.warnings]
 
 
 def worst_change(seeds: Sequence[Estimate], margin: float, *, is_either_way: bool) -> tuple[float | None, bool]:
