@@ -235,9 +235,9 @@ def results_of_files(options: Options) -> Results:
     """The results of files of verdicts; what is ignored or left out is printed."""
     check_named_once(options.sources)
     study = study_of_files(options.sources)
-    files = evaluation_of(study).files
-    assert files, "study_of_files names studies that read files"
-    judges, ignored, left_out = files.read(options)
+    read_files = evaluation_of(study).read_files
+    assert read_files, "an evaluation with a layout reads files"
+    judges, ignored, left_out = read_files(options)
     if listed := ", ".join(map(shown, ignored)):
         say(f"Note: columns without a meaning here are ignored: {listed}.\n")
     for reason in left_out:
@@ -334,8 +334,8 @@ def study_of_files(paths: Sequence[Path]) -> str:
 
     columns, needed, shares = column_names(paths[0]), dict[str, Sequence[str]](), dict[str, float]()
     for study in STUDIES:
-        if 1 not in shares.values() and (files := evaluation_of(study).files):  # to load a study takes time
-            needed[study] = files.layout.required
+        if 1 not in shares.values() and (layout := evaluation_of(study).layout):  # to load a study takes time
+            needed[study] = layout.required
             shares[study] = len(columns.intersection(needed[study])) / len(needed[study])
     if columns and not any(shares.values()):
         lacking = "; ".join(f"{study}: {', '.join(names)}" for study, names in needed.items())

@@ -12,7 +12,7 @@ import pandas as pd
 
 from eval.estimates.changes import Change, family, scores_frame
 from eval.estimates.resampling import FloatArray, holm
-from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles, from_blocks, observed_changes
+from eval.evaluation import Block, Card, CardFigure, Evaluation, from_blocks, observed_changes
 from eval.options import Options
 from eval.report.tables import TableSpec, legend, table_from, yaml_tables
 from eval.results import Results, by_change, changes_table
@@ -394,9 +394,8 @@ EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),
     read=lambda run, _: framed_run(run),
-    files=VerdictFiles(
-        layout=LAYOUT, read=lambda options: (*load_answers(options.sources, options.of(FramingOptions).baseline), [])
-    ),
+    layout=LAYOUT,
+    read_files=lambda options: (*load_answers(options.sources, options.of(FramingOptions).baseline), []),
     **from_blocks(lambda judge, _: blocks_of(judge)),
     family=family_of,
     headline={"measure": "shift", "group": ALL},
