@@ -67,8 +67,7 @@ def changes(n_items: int, seed: int, patch: str, folder: Path) -> dict[str, Chan
     items = claims(folder / "items.jsonl", n_items)
     section = parse_config(FramingSection, study(items, columns={}, placebos=[]), "framing")
     patches = {"base": None, patch: parse_config(PatchConfig, PATCHES[patch], "patch")}
-    assert EVALUATION.read, "a study in YAML reads run by run"
-    judges = {name: EVALUATION.read(run_under(of, section, seed), OPTIONS) for name, of in patches.items()}
+    judges = {name: EVALUATION.read(run_under(of, section, seed), OPTIONS)[0] for name, of in patches.items()}
     of_expert = [c for c in EVALUATION.changes(judges, OPTIONS) if c.setting["framing"] == "expert"]
     return {c.measure: c for c in of_expert if c.setting["group"] == ALL and c.measure in ("shift", "right")}
 

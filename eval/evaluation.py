@@ -3,10 +3,10 @@
 A study's `Run` is what it makes of a finished run, or of one model's rows in files of verdicts. The machinery calls, in
 this order, where V is an `Evaluation[Run]`:
 
-1. V.read (or V.read_all, or V.read_files): finished runs or files → Run, each under the name that tables call it by
+1. V.read, or V.read_files: finished runs or files → Run, each under the name that tables call it by
 2. V.check, V.differences (of a base and what was made of it) or V.differences_beside: may these stand together?
 3. V.scores and V.changes, which `from_blocks` makes of what a study observes; V.family for p-values
-4. V.facts → the sentences of V.words; V.tables, V.plots, V.warnings, V.left_out, V.write_items show the results
+4. V.facts → the sentences of V.words; V.tables, V.plots, V.left_out, V.write_items show the results
 
 A scorecard calls V.card instead of 4: tested_run, rules and calibrated for its rows, then rows, figures, changes,
 unrankable, notes and warnings. `evenhand calibrate` calls V.calibrate, `evenhand compare` V.verdicts of a run and its
@@ -136,9 +136,8 @@ class Evaluation(Generic[Run]):
 
     heading: str  # of its section of a report: the question that it answers
     words: str | Path
-    read: Callable[[FinishedRun, Options], Run] | None = None
+    read: Callable[[FinishedRun, Options], Sequence[Run]]  # a run → its judges, mostly one
     with_errors: bool = False  # whether its measures count engine errors; else a run with one is not complete
-    read_all: Callable[[Sequence[FinishedRun], Options], dict[str, Run]] | None = None  # where a run has several judges
     layout: "Layout | None" = None  # of its files of verdicts from anywhere; None: it reads none
     # Files → (judge → its Run, columns without a meaning, what was left out and why)
     read_files: Callable[[Options], tuple[dict[str, Run], Iterable[str], Iterable[str]]] | None = None
@@ -156,7 +155,6 @@ class Evaluation(Generic[Run]):
     answers: "Callable[[Results], Mapping[str, Answer]] | None" = None  # of each judge; None: not by eval.shift.answer
     tables: "Callable[[Results], list[TableSpec]] | None" = None  # over the long frames; None: every score and change
     plots: "Callable[[Results], list[Plot]]" = lambda _: []
-    warnings: "Callable[[Results], list[str]]" = lambda _: []  # beside those in the template
     left_out: "Callable[[Results], list[str]]" = lambda _: []  # what could not be made, and why
     write_items: "Callable[[Results, Path], list[Path]]" = lambda _, __: []  # a browser of items; the page's path first
     verdicts: Callable[[FinishedRun], Verdicts]  # what each reply was read as, by the study's defaults

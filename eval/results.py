@@ -42,6 +42,8 @@ from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import shown
 from evenhand.terminal import say
 
+PARSE_ALL = "Constrain the output (sampling.structured: json), or use margins (verdict: margin)."
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results:
@@ -70,8 +72,8 @@ class Results:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """The long frame of scores; see eval.estimates.changes."""
-        return scores_frame(self.score_rows)
+        """The long frame of scores; see eval.estimates.changes. A scorecard's warnings may be the first to need it."""
+        return scores_frame(self.score_rows or self.evaluation.scores(self.judges, self.options))
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -107,7 +109,7 @@ class Results:
         """What to be careful about, with what the runs differ in beside the model."""
         return [
             *self.sentences.get("warnings", []),
-            *self.evaluation.warnings(self),
+            *(f"{name}: {doubt}" for name, judge in self.judges.items() for doubt in getattr(judge, "doubts", ())),
             *self.hanging(self.change_rows),
             *differing(self.differences, is_serious=True),
         ]
@@ -117,24 +119,29 @@ class Results:
         """The tables that are not for files alone, the one that tells most first."""
         return sorted((table for table in self.tables if table.place != "files"), key=lambda table: not table.is_change)
 
-    def unparsed_in(self, judges: Mapping[str, Any]) -> str:
-        """Where most replies of each judge are unparsed, in words; "" where all were parsed."""
+    @property
+    def most_unparsed(self) -> str:
+        """Where most replies of each judge are unparsed, in words; "" where all were parsed.
+
+        How to parse all of them is only known of runs' own replies.
+        """
         listed = list[str]()
-        for name, judge in judges.items():
+        for name, judge in self.judges.items():
             where, share = max(self.evaluation.unparsed(judge).items(), key=lambda pair: pair[1], default=("", 0.0))
             listed += [f"{share:.0f}% of the replies of {name} in {where}"] * bool(share)
-        is_of_runs = not self.options.are_files and self.readings is None  # of others it is not known how to parse all
-        return f"{' and '.join(listed)} are unparsed. {PARSE_ALL if is_of_runs else ''}".strip() if listed else ""
+        way_out = "" if self.options.are_files or self.readings is not None else PARSE_ALL
+        return f"{' and '.join(listed)} are unparsed. {way_out}".strip() if listed else ""
 
     def hanging(self, changes: Sequence[Change]) -> list[str]:
         """Which changes are not known, since they depend on how unparsed replies are counted."""
         words, of_sides = self.evaluation.measure_words or {}, dict[tuple[str, str], dict[str, None]]()
         for change in changes:
             if change.hangs:
-                of_sides.setdefault((change.first, change.second), {})[words.get(change.measure, change.measure)] = None
+                sides = (change.first, change.second)
+                of_sides.setdefault(sides, {})[words.get(change.measure, change.measure)] = None
         return [
             f"{second} against {first}: the change in {', '.join(measures)} is not known, since it depends on how "
-            f"unparsed replies are counted. {self.unparsed_in(self.judges)}"
+            f"unparsed replies are counted. {self.most_unparsed}"
             for (first, second), measures in of_sides.items()
         ]
 
@@ -213,12 +220,13 @@ def load_runs(evaluation: Evaluation[Any], paths: Sequence[Path]) -> list[Finish
 
 
 def judges_of(evaluation: Evaluation[Any], runs: Sequence[FinishedRun], options: Options) -> dict[str, Any]:
-    """What tables call it → each judge of some runs. Raises DataError where two runs would be called alike."""
-    if evaluation.read_all:
-        return evaluation.read_all(runs, options)
-    assert evaluation.read, "an evaluation has `read` or `read_all`"
-    judges = [evaluation.read(run, options) for run in runs]
-    names = judge_names([judge.judge for judge in judges], [judge.name for judge in judges])
+    """What tables call it → each judge of some runs. Raises DataError where two would be called alike, or a run before
+    or after has several."""
+    judges = [judge for run in runs for judge in evaluation.read(run, options)]
+    if len(judges) > len(runs) > 1 and options.is_before_after:
+        raise DataError(f"{runs[0].path}: before and after take one model a run, and here are more; say --side-by-side")
+    ways = [getattr(judge, "judged_by", "") for judge in judges]
+    names = judge_names([judge.judge for judge in judges], [judge.name for judge in judges], ways)
     if len({*names}) < len(names):
         raise DataError(f"{runs[0].path}: two of the runs are called alike, {names[0]}; rename one folder")
     return dict(zip(names, judges, strict=True))

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from evenhand.config import Closed, is_none
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, embedded_model_path
-from evenhand.errors import DataError, ModelError, one_line
+from evenhand.errors import DataError, ModelError, NotReached, one_line
 from evenhand.files import sha256_of
 from evenhand.records import digest
 from evenhand.run_directory import DONE_FILE, PROVENANCE_FILE, is_done, read_json
@@ -42,7 +42,9 @@ def hub_snapshot(name: str, revision: str | None, *, weights: bool = True) -> Pa
         return cached
     if constants.HF_HUB_OFFLINE:
         state = f"is only in part in the cache (it lacks {missing_files(cached)})" if cached else "is not in the cache"
-        raise ModelError(f"model '{name}': {state} and the hub is offline; run `evenhand fetch CONFIG` where it is not")
+        raise ModelError(
+            f"model '{name}': {state} and the hub is offline; run `evenhand fetch CONFIG` where it is online"
+        )
     patterns = patterns_of(weights=weights)
     with asking_the_hub(name):
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns, ignore_patterns=NOT_WANTED))
@@ -72,13 +74,14 @@ def cached_snapshot(name: str, revision: str | None, *, weights: bool = True) ->
 
 @contextmanager
 def asking_the_hub(name: str) -> Iterator[None]:
-    """Context manager: what the Hub refuses, or no connection to it, is a ModelError in its words, with the way out."""
+    """Context manager: what the Hub refuses is a ModelError in its words, with the way out; NotReached: no answer."""
     from huggingface_hub.utils import httpx  # type: ignore[attr-defined]  # its HTTP client, httpx or httpx2
 
     try:
         yield
     except (httpx.HTTPError, OSError, RuntimeError) as error:  # the last is of hf_xet, by which weights come
-        raise ModelError(
+        kind = ModelError if hasattr(error, "response") else NotReached
+        raise kind(
             f"model '{name}': the Hub does not give it ({one_line(error)}). Check spelling, revision and connection; a "
             f"gated or private one needs HF_TOKEN, of an account that accepted its licence at https://huggingface.co/"
             f"{name}"

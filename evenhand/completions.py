@@ -64,7 +64,8 @@ class CompletionLog:
         """Write what has been taken so far."""
         if self.batch:
             # A clock that was set back since must not put this shard before those that this process has read.
-            numbers = (file.name.partition("-")[0] for file in (self.path / SHARDS_FOLDER).glob("*.jsonl"))
+            shards = [*(self.path / SHARDS_FOLDER).glob("*.jsonl"), *self.written[-1:]]  # the folder may be shown late
+            numbers = (file.name.partition("-")[0] for file in shards)
             latest = max((int(number) for number in numbers if number.isdecimal()), default=0)
             self.written.append(append_completions(self.path, self.batch, max(latest + 1, time.time_ns())))
             self.batch = []

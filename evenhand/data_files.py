@@ -155,7 +155,7 @@ def csv_records(
 ) -> Iterator[Record]:
     """Rows of a table with a header that must hold `columns`, or whose header is given. Cells are texts, which may hold
     newlines; they are separated by what is most frequent in the first line: comma, semicolon or tab. A row without any
-    text is skipped.
+    text is skipped. Raises DataError where there is no row.
     """
     csv.field_size_limit(LONGEST_CELL)
     numbered = dropwhile(lambda line: BEFORE_HEADER.fullmatch(line[1]), enumerate(decoded(lines, name)))
@@ -178,6 +178,8 @@ def csv_records(
             place = f"{name}:{n_blank + table.line_num + 1}"
     except csv.Error as error:
         raise DataError(f"{place}: is not a CSV row ({error}); {AGAIN}") from None
+    if not index:
+        raise DataError(f"{name}: holds no row; is this the right file?")
 
 
 def header_of(cells: Iterable[str], place: str, columns: Iterable[str]) -> list[str]:

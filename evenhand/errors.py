@@ -17,6 +17,10 @@ class ModelError(EvenhandError):
     """A model, checkpoint, tokenizer or server cannot be used as asked."""
 
 
+class NotReached(ModelError):
+    """No server is ready at the address, or none can be reached from here."""
+
+
 def one_line(error: Exception) -> str:
     """Another library's error, on a line."""
     return f"{type(error).__name__}: {short(error)}"

@@ -81,8 +81,7 @@ class Encoder:
                 for prompt in batch
             ]
             rows = zip(batch, texts, encode_batch(self.tokenizer, texts, config.chat_template), strict=True)
-            for prompt, text, token_ids in rows:
-                yield self.encoded(prompt, text, [*token_ids, *self.answers.lead])
+            yield from [self.encoded(prompt, text, [*ids, *self.answers.lead]) for prompt, text, ids in rows]
 
     def encoded(self, prompt: Prompt, text: str, token_ids: list[int]) -> Encoded:
         """A prompt with the answers that are read behind it. Raises ModelError where they cannot be."""

@@ -16,7 +16,7 @@ from typing import Any, Self
 import openai
 
 from evenhand.chat_templates import LOOKS_SPECIAL, AnswerTokens, check_no_open_thought, single_tokens
-from evenhand.errors import ConfigError, ModelError
+from evenhand.errors import ConfigError, ModelError, NotReached
 from evenhand.records import Completion, Prompt, failed
 from inference.config import InferenceConfig, OpenAIConfig
 from inference.encoding import warn_of_marks
@@ -35,10 +35,6 @@ from inference.server_messages import (
 # At least so many prompts that fail one after another mean that the server is gone, not that it is busy.
 FAILURES_IN_A_ROW = 8
 SHORTEST_KEY = 8  # characters; a shorter one is made up for a server that wants none, and may be any word
-
-
-class NotReached(ModelError):
-    """No server is ready at the address."""
 
 
 class OpenAIEngine:
@@ -114,6 +110,8 @@ class OpenAIEngine:
         try:
             reply = await self.ask(self.path, body)
             completions = read_reply(reply, self.config, self.facts, prompt)
+            if all(completion.is_error for completion in completions):
+                raise NoReply(f"the server ended it with '{completions[0].finish_reason}'")
         except NoReply as error:
             if isinstance(error, StatusError):
                 self.raise_if_hopeless(error, prompt)
@@ -235,7 +233,8 @@ def read_key(server: OpenAIConfig) -> str:
     Raises ConfigError for what no HTTP header can carry, without showing it.
     """
     key = os.environ.get(server.api_key_env, "")
-    if not re.fullmatch(r"[\x21-\x7e]*", key):
+    if wrong := re.search(r"[^\x21-\x7e]", key):
+        what = f"character {wrong.start() + 1} of {len(key)} is none of a key"
         causes = "an accent, a blank, a line break, a typographic quote?"
-        raise ConfigError(f"${server.api_key_env}: holds what no key can have ({causes}); export it again")
+        raise ConfigError(f"${server.api_key_env}: {what} ({causes}); export it again")
     return key or "none"

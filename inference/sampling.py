@@ -113,6 +113,7 @@ def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for
     if plan.own:
         ask_all(plan, schedule, log, engine_for)
     log.check_shards_exist()
+    answers.shards.update(shard.name for shard in log.written if not plan_grows)  # what was answered here is known
     answers.read(path)
     for doubt in answer_doubts(every_completion(path), config.verdict):
         say(f"{path}: warning: {doubt}", sys.stderr)

@@ -103,10 +103,8 @@ class VllmEngine:
         """Yield completions as they finish; see Engine. The batch is topped up while it runs, so it never drains."""
         from vllm.v1.engine.exceptions import EngineDeadError
 
-        supply, running = (
-            Supply(self.encoder, prompts, further, self.llm.model_config.max_model_len),
-            dict[str, Asked](),
-        )
+        supply = Supply(self.encoder, prompts, further, self.llm.model_config.max_model_len)
+        running = dict[str, Asked]()
         try:
             while True:
                 while (room := IN_FLIGHT - len(running)) > 0 and (encoded := supply.take(room)):
@@ -138,7 +136,7 @@ class VllmEngine:
 
     def read(self, asked: Asked, output: Any) -> Iterator[Completion]:
         """What a finished request says. One that vLLM could not finish is an error with its reason."""
-        if not_finished := {sample.finish_reason for sample in output.outputs} & NOT_FINISHED:
+        if not_finished := ({sample.finish_reason for sample in output.outputs} or {None}) & NOT_FINISHED:
             yield from self.failed(asked, f"vLLM ended the request itself ({', '.join(map(str, not_finished))})")
         elif isinstance(asked, Node):
             position = output.outputs[0].logprobs[0]

@@ -78,6 +78,12 @@ def drawn(units: Sequence[Item], n: int, seed: str) -> list[Item]:
     return [units[index] for index in sorted(chosen)]
 
 
+def shuffled(values: Iterable[Item], seed: str) -> list[Item]:
+    """The values in an order drawn by a seed."""
+    draws = random.Random(seed)
+    return sorted(values, key=lambda _: draws.random())  # random() alone never changes in Python
+
+
 def enough(items: Iterable[Item], n: int | None, where: str, root: Path | None, key: str = "n_items") -> list[Item]:
     """The items. Raises DataError where there are none, or fewer than n, which a config's key asks for."""
     kept = list(items)

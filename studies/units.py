@@ -1,12 +1,27 @@
-"""What the studies say of their units alike: a hash of them, their first ones, supposed replies, a last question."""
+"""What the studies have alike: lists in their sections, a hash of their units, the first ones, a last question."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator
 
 from evenhand.errors import ConfigError, DataError
 from evenhand.records import Completion, Prompt, digest
 from evenhand.sources.record_fields import shown
 from evenhand.study import ALL, Replies, VariantsPerItem
+
+Value = TypeVar("Value")
+
+
+def each_once(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The values of a config's list as they are. Raises ValueError where one occurs twice."""
+    if len({*values}) < len(values):
+        raise ValueError("a value occurs twice; give each once")
+    return values
+
+
+Distinct = Annotated[tuple[Value, ...], AfterValidator(each_once)]
 
 
 def symbol_turn(symbols: Sequence[str], texts: Sequence[str] = ()) -> str:

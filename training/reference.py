@@ -159,6 +159,6 @@ def chance_of(
         return Chance(loss=label_free_chance(base), accuracy=accuracy)
     # A uniform guesser gives each of K answers 1/K. As the right one gains on all others by g nats there, the loss
     # log(1 + (K - 1) exp(-g)) falls by (1 - 1/K) g. Neither contains the tokens of a name behind its first.
-    n_learnt = 2 if config.examples.loss_on_eos else 1
+    n_learnt = 1 + bool(examples[0].end)
     loss, slope = fmean(math.log(n) for n in n_choices), fmean(1 - 1 / n for n in n_choices)
     return Chance(loss=loss / n_learnt, slope=slope / n_learnt, accuracy=accuracy)

@@ -289,16 +289,16 @@ class Score:
     judge: str  # what tables call it
     setting: Setting  # what was asked and how replies were read and counted, by name
     dataset: str  # or the average's name
-    datasets: tuple[str, ...]  # that it is over
+    datasets: tuple[str, ...] = ()  # that an average is over
     measure: str
     unit: str  # "%", "pp" (percentage points), "count", "p", "rate" (0 to 1), "ratio", "SD"
     estimate: Estimate
-    drawing: Drawing | None  # None where no interval is drawn
+    drawing: Drawing | None = None  # None where no interval is drawn
 
     def as_dict(self) -> dict[str, Any]:
         """The row as files have it."""
-        estimate, drawing = self.estimate, self.drawing
-        run, datasets = {"run": self.run, "judge": self.judge}, {"dataset": self.dataset, "datasets": self.datasets}
+        estimate, drawing, run = self.estimate, self.drawing, {"run": self.run, "judge": self.judge}
+        datasets = {"dataset": self.dataset, "datasets": self.datasets or (self.dataset,)}
         value = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n_units": estimate.n_units}
         draws = {"n_draws": drawing and drawing.n_draws, "seed": drawing and drawing.seed}
         return {**run, **self.setting, **datasets, "measure": self.measure, "unit": self.unit, **value, **draws}

@@ -75,7 +75,7 @@ def values_of(text: str, is_key: Callable[[str], bool]) -> tuple[list[str], str]
     values = [value for tree, _, _ in objects for value in values_in(tree, is_key)]
     for _, start, end in reversed(objects):
         rest = rest[:start] + rest[end:]
-    if "{" in rest:
+    if "{" in rest or (not objects and re.search(r"[\"'“][A-Za-z][\w ]{2,30}[\"'”]\s*:", rest)):
         pairs = LOOSE_PAIR.findall(rest.translate(STRAIGHT).replace('\\"', '"'))
         values += [double or single or bare.strip(" \t\r\"'") for key, double, single, bare in pairs if is_key(key)]
     return values, rest

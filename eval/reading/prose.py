@@ -133,6 +133,7 @@ class Prose:
         is_remark = (lead["mark"] == "(" and re.match(r"[^()]*[a-z][^()]*\)", rest)) or self.words["reason"].match(rest)
         self.add(line, [] if is_remark else re.findall(M, rest))
         against = [mention] if is_item or (is_bad and not (is_subject and not re.search(M, rest))) else []
+        against += [chr(FIRST + polar[not says_true])] if polar and says_true is not None else []
         self.add(line, against, is_contrast=True)
         return is_told
 

@@ -20,6 +20,7 @@ from evenhand.thoughts import without_thinking
 JSON, PATTERN, WHOLE, FIRST_LINE, PROSE = READ = ("json", "pattern", "whole", "first line", "prose")
 NONE, TWO, CONTRADICTION, CUT = UNREAD = ("none", "two answers", "contradiction", "cut")
 LONGEST = 5_000  # characters of prose; of more, its two ends
+TRUTH = options_of(("correct", "incorrect"), ())
 
 
 class Reading(NamedTuple):
@@ -62,6 +63,8 @@ def read(
         if any(place is not None for place in places):  # and no other key says another
             others = values_of(text, lambda key: not is_key(key))[0]
             places |= {options.forms.get(words_only(value)) for value in others}
+            truths = [written(value, TRUTH, quotable=quotable).place for value in others if options.polar]
+            places |= {options.polar[truth] for truth in truths if options.polar and truth is not None}
         return one_of([*places, said], JSON)
     if is_cut and P["unfinished"].search(prose):
         return Reading(None, CUT)
@@ -100,7 +103,7 @@ def tabled(marked: str, words: Vocabulary) -> Reading | None:
     values = {place_of(row["m"]): float(row["share"] or row["yes"] is not None) for row in rows}
     best = max(values, key=lambda place: values[place], default=0)
     is_whole = len(values) == len(rows) > 1 and set(values) == {place_of(mention) for mention in re.findall(M, marked)}
-    is_one = is_whole and [*values.values()].count(values[best]) == 1
+    is_one = is_whole and len({not row["share"] for row in rows}) == [*values.values()].count(values[best]) == 1
     return Reading(best, PROSE) if is_one else None
 
 

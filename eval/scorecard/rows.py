@@ -61,6 +61,9 @@ def make_card(
     whole = StudyCard(
         study=study, evaluation=evaluation, arms=arms, runs=loaded, differences=differences, options=options, **of_rows
     )
+    if not whole.figures:
+        figures = ", ".join(figure.words for figure in card.figures(whole.judges) if figure.is_main)
+        raise DataError(f"{base.name}: no row has one of the scorecard's figures in common with it: {figures}")
     return with_trained_rules(whole) if made and not is_beside else whole
 
 

@@ -118,5 +118,5 @@ def step(title: str, *words: str) -> str:
             print(line, end="", flush=True)
             last = line.strip() or last
     if process.returncode:
-        raise EvenhandError(f"the step above failed (exit code {process.returncode}); the same command continues")
+        raise EvenhandError(f"the step above failed (exit code {process.returncode}); put it right and run it again")
     return last

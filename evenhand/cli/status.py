@@ -85,6 +85,12 @@ def sampling_stage(path: Path, config: Mapping[str, Any]) -> Stage:
     """All shards of a sampling run together, whoever writes them."""
     is_complete = is_done(path)  # before the shards: those that it counts are then there
     answers, excluded, problems = Answers(keeps_replies=False), dict[str, str](), list[str]()
+    try:
+        excluded = read_excluded(path)
+        if is_complete:
+            check_complete(path)
+    except EvenhandError as error:
+        problems.append(str(error))
     for shard in sorted((path / SHARDS_FOLDER).glob("*.jsonl")):
         try:
             answers.read_shard(shard, config_digest(path))
@@ -92,12 +98,9 @@ def sampling_stage(path: Path, config: Mapping[str, Any]) -> Stage:
             problems.append(str(error).split(". Restore")[0])
     n_asked: dict[str, int] = {}  # hash of a planned prompt → how many answers it takes
     try:
-        excluded = read_excluded(path)
         for line in read_plan_lines(path):
             n = 0 if line["item_id"] in excluded else line.get("n", config["sampling"]["n"])
             n_asked[line["prompt_hash"]] = max(n_asked.get(line["prompt_hash"], 0), n)
-        if is_complete:
-            check_complete(path)
     except EvenhandError as error:
         problems.append(str(error))
     unplanned = sum(answers.n_of(hash_) for hash_ in answers.samples if hash_ not in n_asked)

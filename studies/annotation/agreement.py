@@ -99,7 +99,6 @@ def scored(task: Task, annotator: str, against: str, figures: Mapping[str, Estim
             judge=task.judge,
             setting={"what": task.name, "annotator": annotator, "against": against},
             dataset=DATASET,
-            datasets=(DATASET,),
             measure=measure,
             unit=FIGURES[measure]["unit"],
             estimate=estimate,

@@ -37,11 +37,6 @@ MOST_JUDGES = 6  # in one figure of intervals
 SIGNS = "← skepticism    DDS, pp    deference →"
 
 
-def read(run: FinishedRun, options: Options) -> JudgedRun:
-    """The run with its verdicts."""
-    return judged(run, options.of(DialDeferOptions).parser)
-
-
 def read_files(options: Options) -> tuple[dict[str, JudgedRun], list[str], list[str]]:
     """Every model in some files; see Evaluation."""
     judges, ignored = load_external(options.sources, options.of(DialDeferOptions).parser)
@@ -185,11 +180,6 @@ def plots_of(results: Results) -> list[Any]:
         for name, judge in results.judges.items()
     }
     return [*plots, *risk_plots(claims, results.options.drawing)]
-
-
-def warnings_of(results: Results) -> list[str]:
-    """What to know of the runs' answers."""
-    return [f"{name}: {doubt}" for name, run in runs_of(results).items() for doubt in run.doubts]
 
 
 def write_items(results: Results, folder: Path) -> list[Path]:
@@ -336,7 +326,7 @@ def lost_replies(frame: pd.DataFrame) -> dict[str, int]:
 EVALUATION = Evaluation[JudgedRun](
     heading="Does the judge bend to who is speaking?",
     words=Path(__file__).with_name("words.j2"),
-    read=read,
+    read=lambda run, options: [judged(run, options.of(DialDeferOptions).parser)],
     with_errors=True,
     layout=LAYOUT,
     read_files=read_files,
@@ -346,11 +336,10 @@ EVALUATION = Evaluation[JudgedRun](
     scores=scores_of,
     changes=changes_of,
     headline={"measure": "dds", "c1_source": scores.OWN, "denominator": "answered"},
-    measure_words={"dds": "DDS", "soft_dds": "soft DDS", **FIGURES},
+    measure_words={"dds": "DDS", "soft_dds": "soft DDS"} | {name: keys["words"] for name, keys in FIGURES.items()},
     facts=facts,
     tables=tables_of,
     plots=plots_of,
-    warnings=warnings_of,
     left_out=lambda results: [reason for judge in results.judges.values() for reason in judge.left_out],
     write_items=write_items,
     verdicts=verdicts_of,

@@ -29,8 +29,7 @@ MUCH_PP = 10.0  # of a change of what is accepted in C1: then DDS has another st
 GUESSED = 50.0  # percent right
 ORDERS = (YES_FIRST, NO_FIRST)  # of panels.both_orders
 MAIN = "mean_abs_dds_own"
-DESCRIBED = shipped_yaml(Path(__file__).with_name("scorecard.yaml"))
-FIGURES: Mapping[str, str] = DESCRIBED["figures"]
+FIGURES: Mapping[str, Mapping[str, Any]] = shipped_yaml(Path(__file__).with_name("scorecard.yaml"))
 OF_KIND = {  # see quantities.observed
     "soft": (deference("soft_mean_abs_dds_own", is_folded=True), deference("soft_dds_own")),
     "margins": (quantities.SHIFT,),
@@ -134,16 +133,8 @@ def rows_of(arms: Sequence[CardArm], judges: Mapping[str, JudgedRun], options: O
 def figures_of(judges: Mapping[str, CardJudge]) -> list[CardFigure]:
     """The figures of a card, over the average."""
     return [
-        CardFigure(
-            name=measure,
-            words=words,
-            where={"measure": measure, "dataset": judges[BASE].average},
-            is_main=measure in DESCRIBED["main"],
-            is_absolute="abs" in measure,
-            is_square="square" in measure,
-            digits=2 if measure.startswith("shift") else 1,
-        )
-        for measure, words in FIGURES.items()
+        CardFigure(name=measure, where={"measure": measure, "dataset": judges[BASE].average}, **keys)
+        for measure, keys in FIGURES.items()
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval.estimates.changes import Change, family, scores_frame
+from eval.estimates.changes import Change, family
 from eval.estimates.resampling import FloatArray, holm
 from eval.evaluation import Block, Card, CardFigure, Evaluation, from_blocks, observed_changes
 from eval.options import Options
@@ -208,18 +208,9 @@ def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
 
 
 @lru_cache(maxsize=4)
-def known_scores(results: Results) -> pd.DataFrame:
-    """The long frame of scores, also where a scorecard has made none for its warnings."""
-    if results.score_rows:
-        return results.scores
-    return scores_frame(EVALUATION.scores(results.judges, results.options))
-
-
-@lru_cache(maxsize=4)
 def main_scores(results: Results) -> pd.DataFrame:
     """The scores over all groups, on the average where there is one, else on the dataset."""
-    rows = known_scores(results)
-    rows = rows[rows["group"] == ALL]
+    rows = results.scores[results.scores["group"] == ALL]
     is_average = rows["dataset"] == AVERAGE
     alike = [rows[key] for key in ("measure", "judge", "framing")]
     return rows[is_average | ~is_average.groupby(alike, dropna=False).transform("any")]
@@ -319,14 +310,13 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
         "rows": rows,
         "digits": digits_of(run),
         "what": value_words(run),
-        "answer": answer(shifts_of(run, judge, known_scores(results), results.options.drawing), (), hidden),
+        "answer": answer(shifts_of(run, judge, results.scores, results.options.drawing), (), hidden),
         "placebos": [row for row in placebos if is_beyond(row)],
         "soft": [row for name, row in rows("soft_shift").items() if name in framings],
         "pulls": [row for name, row in rows("pull").items() if name in framings and is_beyond(row)],
         "is_clustered": is_clustered(run),
         "is_saturated": is_saturated,
         "is_one_place": first is not None and max(first.value, 100 - first.value) >= SATURATED,
-        "n_errors": sum(grid.n_errors for grid in run.grids.values()),
     }
 
 
@@ -393,7 +383,7 @@ def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
 EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),
-    read=lambda run, _: framed_run(run),
+    read=lambda run, _: [framed_run(run)],
     layout=LAYOUT,
     read_files=lambda options: (*load_answers(options.sources, options.of(FramingOptions).baseline), []),
     **from_blocks(lambda judge, _: blocks_of(judge)),

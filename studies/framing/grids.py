@@ -18,7 +18,7 @@ from eval.estimates.resampling import FloatArray
 from eval.runs import FinishedRun, PlannedPrompt, clusters_of, copy_doubts, reading_shares
 from evenhand.completions import answer_doubts, read_excluded
 from evenhand.records import Completion
-from studies.framing.replies import ERROR, Choice
+from studies.framing.replies import Choice
 from studies.framing.section import FramingSection
 
 TIED = 1e-9  # two shares that differ by less are a tie
@@ -51,7 +51,6 @@ class Grid:
     shares: FloatArray
     places: Mapping[str, FloatArray]
     fields: Mapping[str, FloatArray]  # unread, soft, odds
-    n_errors: int = 0
     fill: int | None = None  # unparsed replies count as the least (0) or the most (1) that they can be; None: nowhere
     fitted: float = 0.0  # see eval.estimates.estimate.Observed
 
@@ -205,13 +204,12 @@ class FramedRun(FinishedRun):
         indices = [{name: i for i, name in enumerate(axis)} for axis in axes]
         shape = tuple(map(len, axes))
         fields, places = ({name: np.full(shape, math.nan) for name in names} for names in (FIELDS, PLACES))
-        shares, groups, n_errors = np.full((*shape, len(self.answers)), math.nan), [""] * len(items), 0
+        shares, groups = np.full((*shape, len(self.answers)), math.nan), [""] * len(items)
         for prompt in prompts:
             factors, choices = dict(prompt.factors), self.choices[prompt.prompt_hash]
             names = (prompt.item_id, prompt.condition, factors["case"], factors["order"])
             cell = tuple(index[name] for index, name in zip(indices, names, strict=True))
             groups[cell[0]] = factors["group"]
-            n_errors += sum(choice.state == ERROR for choice in choices)
             fields["unread"][cell], shares[cell] = self.unread_and_shares(choices, factors["names"])
             fields["soft"][cell], fields["odds"][cell] = self.soft_and_odds(self.replies[prompt.prompt_hash], factors)
             pushed = factors.get("pushed") or section.texts[prompt.condition].pushed
@@ -232,7 +230,6 @@ class FramedRun(FinishedRun):
             shares=shares,
             places=places,
             fields=fields,
-            n_errors=n_errors,
         )
 
     @cached_property
@@ -255,8 +252,7 @@ class FramedRun(FinishedRun):
     def unread_and_shares(self, choices: Sequence[Choice], names: Sequence[str]) -> tuple[float, FloatArray]:
         """The share of a prompt's replies that name no answer, and that of each answer among the others."""
         named = [[names[place] for place in choice.places] for choice in choices if choice.places]
-        n_replies = sum(choice.state != ERROR for choice in choices)
-        unread = 1 - len(named) / n_replies if n_replies else math.nan
+        unread = 1 - len(named) / len(choices)
         counts = [sum(answers.count(name) / len(answers) for answers in named) for name in self.answers]
         return unread, np.array(counts) / len(named) if named else np.full(len(counts), math.nan)
 

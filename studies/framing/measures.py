@@ -193,7 +193,6 @@ def columns(dataset: str, grid: Grid, arrays: Sequence[FloatArray], rows: Any = 
         units=tuple(grid.items[i] for i in kept),
         earned=np.where(is_known, flat, 0.0),
         counted=is_known.astype(float),
-        n_errors=grid.n_errors,
         fitted=grid.fitted,
     )
     return of_items.by_cluster([grid.clusters[i] for i in kept])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from eval.reading.reader import Reading, read
 from evenhand.records import Completion
 
-CHOSEN, TIE, UNPARSED, ERROR = "chosen", "tie", "unparsed", "error"
+CHOSEN, TIE, UNPARSED = "chosen", "tie", "unparsed"
 
 
 class Choice(NamedTuple):
@@ -40,7 +40,7 @@ def choice_in(
     says that a reply may quote, pattern the study's own.
     """
     if reply.is_error:
-        return Choice((), ERROR)
+        return Choice((), UNPARSED)
     if reply.answer_logprobs is not None:
         if not reply.answer_logprobs.keys() >= {*symbols}:
             return Choice((), UNPARSED)

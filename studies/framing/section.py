@@ -23,7 +23,7 @@ from studies.framing.asking import FramedUnit, Framing, StudyTexts
 from studies.framing.replies import Choice, choice_in
 from studies.framing.rows import LETTERS, Columns, Row, are_families, load_rows, name_in_item, options_of, readings_of
 from studies.item_files import ItemSource
-from studies.units import first_answers, first_of_each, set_hash, symbol_turn, table_name
+from studies.units import Distinct, first_answers, first_of_each, set_hash, symbol_turn, table_name
 
 MOST_ANSWERS = 101
 # What helps where values may name one option or another
@@ -108,7 +108,7 @@ class FramingSection(StudySection):
     choices: str | tuple[str, ...] | None = Field(default=None, exclude_if=is_none)
     correct: str | None = Field(default=None, exclude_if=is_none)  # of choices: label, letter, text or number; see docs
     scale: tuple[int, int] | None = None  # instead of answers: whole numbers from the lowest to the highest
-    symbols: tuple[str, ...] | None = None  # what the judge writes for each answer; null: its text
+    symbols: Distinct[str] | None = None  # what the judge writes for each answer; null: its text
     orders: Literal["both", "given"] = "both"  # both: also with the answers in reverse
     tie: Name | None = Field(default=None, exclude_if=is_none)  # an answer that stays last in both orders
     set: Texts = {}  # further texts for templates, by name
@@ -153,7 +153,6 @@ class FramingSection(StudySection):
             yield bool(other), f"values: '{''.join(other[:1])}' is not among {', '.join(known)}"
         is_odd = not self.choices and len(symbols) != len(names)
         yield is_odd, f"symbols: there are {len(symbols)} for {len(names)} answers"
-        yield len({*symbols}) < len(symbols), "symbols: one occurs twice; give each answer its own"
         is_of_item = self.pair or any("{" in text for text in names.values())
         needs_symbols = bool(is_of_item and not self.symbols)
         yield needs_symbols, 'symbols: answers whose texts are of the item need symbols, such as ["1", "2"]'

@@ -33,17 +33,16 @@ TOLD = ("pr", "neutral", "far")  # whose changes a sentence tells
 CARD_WORDS = {"neutral": "M", "pr": "PR", "far": "FAR", "corruption": "corruption"}
 
 
-def read(run: FinishedRun, options: Options) -> NarratorRun:
+def read(run: FinishedRun, options: Options) -> list[NarratorRun]:
     """What the run's judge answered. Raises DataError for --conversations, which runs need not."""
     if options.of(NarratorOptions).conversations:
         raise DataError(f"--conversations: is for files of verdicts; {run.path} knows its own, leave it out")
-    return judged_runs.judged(run)
+    return [judged_runs.judged(run)]
 
 
 def read_files(options: Options) -> tuple[dict[str, NarratorRun], list[str], list[str]]:
     """See Evaluation."""
-    runs, ignored = judged_runs.load_verdicts(options.sources, options.of(NarratorOptions).conversations)
-    return {run.judge: run for run in runs}, ignored, []
+    return *judged_runs.load_verdicts(options.sources, options.of(NarratorOptions).conversations), []
 
 
 def scores_of(judges: Mapping[str, NarratorRun], options: Options) -> list[Score]:
@@ -111,13 +110,9 @@ def facts(results: Results) -> dict[str, Any]:
 
 
 def card_rows(arms: Sequence[Any], judges: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    """The runs without detection. Raises DataError where the base's has nothing else."""
+    """The runs without detection."""
     plans = {name: [j for j in run.plan if j.factors.task in CARD_TASKS] for name, run in judges.items()}
-    counted = {name: replace(run, plan=plans[name]) for name, run in judges.items()}
-    if not counted[BASE].plan:
-        task_names = " nor ".join(CARD_TASKS)
-        raise DataError(f"{judges[BASE].path}: was asked neither {task_names}, which the scorecard's figures are of")
-    return counted
+    return {name: replace(run, plan=plans[name]) for name, run in judges.items()}
 
 
 def figures_of(judges: Mapping[str, Any]) -> list[CardFigure]:
@@ -164,7 +159,7 @@ def said_of(levels: Levels, judge: str, answer: Answer, runs: Mapping[str, Narra
     estimates, seen = levels.of(judge, task, side, order), levels.of(judge, DETECTION, "visible", levels.order)
     last = levels.of(judge, task, side, "published").get("pr") if setting.is_in_slot else None
     states = {who: levels.of(judge, *setting, perspective=who) for who in measures.PERSPECTIVES}
-    chance, run = estimates["chance"].value or 0.0, runs.get(judge)
+    chance = estimates["chance"].value or 0.0
     low, high = estimates["neutral"].low, seen["neutral"].high if seen else None
     far, more = estimates.get("far"), estimates.get("delta_far")
     return {
@@ -185,7 +180,6 @@ def said_of(levels: Levels, judge: str, answer: Answer, runs: Mapping[str, Narra
         "seen": seen["neutral"].value if high is not None and high < (seen["chance"].value or 0.0) else None,
         "is_exact": {of_run.verdict for name, of_run in runs.items() if judge in (name, POOLED)} == {"options"},
         "unread": unread(levels, judge),
-        "doubts": run.doubts if run else [],
     }
 
 

@@ -223,10 +223,11 @@ LAYOUT = Layout(
 PROMPT = ["model", "conversation", "task", "narrator", "visibility", "option_order"]  # rows alike in these are samples
 
 
-def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[NarratorRun], list[str]]:
-    """(a run for each model, columns that nothing was done with). corpus: "pocket-conflicts", a built folder, or None.
+def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[dict[str, NarratorRun], list[str]]:
+    """(model → its answers as a run, columns that nothing was done with).
 
-    Raises DataError naming file and line for a value that cannot be, or a conversation without a known attacker.
+    corpus: "pocket-conflicts", a built folder, or None. Raises DataError naming file and line for a value that
+    cannot be, or a conversation without a known attacker.
     """
     rows, ignored = read_rows(paths, LAYOUT)
     known = conversations_in(paths, rows) if corpus is None else conversations_of(corpus)
@@ -239,7 +240,8 @@ def load_verdicts(paths: Sequence[Path], corpus: str | None) -> tuple[list[Narra
             raise DataError(f"{where}: '{row.narrator}' is no speaker of '{row.conversation}': {', '.join(names)}")
     # An id counts as one, with and without the corpus's name.
     rows["conversation"] = [known[key].conversation_id for key in rows["conversation"]]
-    return [run_of(paths[0], str(m), of_model, known) for m, of_model in rows.groupby("model", sort=False)], ignored
+    runs = {str(m): run_of(paths[0], str(m), of_model, known) for m, of_model in rows.groupby("model", sort=False)}
+    return runs, ignored
 
 
 def conversations_in(paths: Sequence[Path], rows: pd.DataFrame) -> dict[str, Conversation]:

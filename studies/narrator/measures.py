@@ -238,7 +238,6 @@ def scores_of(name: str, run: NarratorRun, options: NarratorOptions = DEFAULT) -
 
     The first count (n_...) of a setting is the units that numbers without an interval rest on.
     """
-    dataset = run.plan[0].dataset
     how = {"verdict": run.verdict, "n_samples": run.n_samples, **options.definitions}
     for kind in (effects, flips, conditioned, state_rates):
         for setting, measures in kind(run.plan, options):
@@ -249,12 +248,10 @@ def scores_of(name: str, run: NarratorRun, options: NarratorOptions = DEFAULT) -
                         run=run.name,
                         judge=name,
                         setting=dict.fromkeys(SETTING) | {"group": ALL, **setting, **how},
-                        dataset=dataset,
-                        datasets=(dataset,),
+                        dataset=run.plan[0].dataset,
                         measure=measure,
                         unit=UNITS.get(measure, "count" if measure.startswith("n_") else "%"),
                         estimate=value if isinstance(value, Estimate) else point_estimate(value, n_units),
-                        drawing=None,
                     )
 
 

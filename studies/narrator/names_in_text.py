@@ -28,7 +28,6 @@ BLANKS = re.compile(r"[^\S\n]+")
 GLUE = "\u200d\U0001f3fb-\U0001f3ff"  # joiner and skin tones: behind an emoji they make another one
 SPEC = shipped_yaml(Path(__file__).with_name("blame.yaml"))
 WORDS = frozenset(SPEC["function_words"].split())
-PARTS = re.compile(r"\.(?:com|net|org|edu|info)$|[ _.]")  # between the words of a name; "com" of "a.com" is none
 PAUSE = re.compile(r"[*_`\")\]}>]*\s*(?:$|[.!?:;…。：；؛؟(\[|—–\n]|-\s)")  # behind a name that stands alone
 
 
@@ -79,7 +78,7 @@ class Names:
             if named := tuple(o for o, form in self.forms.items() if spelled == case(shape_of_form(form))):
                 return named if spelled else ()
         text_form = bare(normalised(text)).casefold()
-        parts = tuple(o for o, form in self.forms.items() if text_form in PARTS.split(form.casefold()))
+        parts = tuple(o for o, form in self.forms.items() if text_form in re.split("[ _.]", form.casefold()))
         # A number or a letter is a place in a list.
         is_name = len(text_form) > 2 and text_form[0].isalpha() and text_form not in WORDS
         return parts if is_name and len(parts) == 1 else ()

@@ -1,10 +1,10 @@
 """Conversation × task × narrator × visibility → Prompt, as in the narrator paper's appendix A."""
 
-import random
 from collections.abc import Iterator, Sequence
 from itertools import product
 
 from evenhand.records import Message, Prompt, SamplingOverride, answer_schema
+from studies.item_files import shuffled
 from studies.narrator import records
 from studies.narrator.records import Conversation, NarratorFactors, OptionOrder, Perspective, Task, Visibility
 
@@ -28,7 +28,7 @@ def narrator_prompts(
     seed: int = 42,
 ) -> Iterator[Prompt]:
     """Every prompt of a conversation: neutral, and with each speaker as Me, under both option orders."""
-    order = order_of_names(conversation, seed)
+    order = shuffled(conversation.speakers, f"{seed} {conversation.conversation_id}")  # the same whoever is called Me
     for setting in product(tasks, visibilities, ("", *conversation.speakers), option_orders):
         yield narrator_prompt(conversation, order, setting)
 
@@ -84,9 +84,3 @@ def options_of(
     listed = sorted(order, key=lambda speaker: is_last and speaker == narrator)
     options = (YES, NO) if task == "detection" else tuple(names[speaker] for speaker in listed)
     return options[::-1] if option_order == "reversed" else options
-
-
-def order_of_names(conversation: Conversation, seed: int) -> tuple[str, ...]:
-    """A conversation's speaker ids in one order, drawn once: the same whoever is called Me."""
-    draws = random.Random(f"{seed} {conversation.conversation_id}")
-    return tuple(sorted(conversation.speakers, key=lambda _: draws.random()))  # random() alone never changes in Python

@@ -32,12 +32,12 @@ class NarratorSection(study.StudySection):
     has_schemas: ClassVar[bool] = True  # the options
 
     corpus: CorpusSpec
-    tasks: tuple[Task, ...] = Field(default=records.TASKS, min_length=1)  # what is asked of a conversation
-    visibilities: tuple[Visibility, ...] = Field(default=records.VISIBILITIES, min_length=1)  # of the attack itself
+    tasks: units.Distinct[Task] = Field(default=records.TASKS, min_length=1)  # what is asked of a conversation
+    visibilities: units.Distinct[Visibility] = Field(default=records.VISIBILITIES, min_length=1)  # of the attack itself
     # Training takes reversed, too.
-    option_orders: tuple[OptionOrder, ...] = Field(default=records.OPTION_ORDERS, min_length=1)
+    option_orders: units.Distinct[OptionOrder] = Field(default=records.OPTION_ORDERS, min_length=1)
     # Of speakers: own, or letters (A, B, C ...). In training each is a prompt variant; a config that samples has one.
-    names: tuple[Names, ...] = Field(default=("own",), min_length=1, exclude_if=lambda names: names == ("own",))
+    names: units.Distinct[Names] = Field(default=("own",), min_length=1, exclude_if=lambda names: names == ("own",))
     # Training only: how many variants (visibility, option order, names) a conversation is trained in; a number, too.
     variants_per_item: study.VariantsPerItem = study.ALL
     seed: int = 42  # of the one order of names that a conversation's options have

@@ -1,7 +1,6 @@
 """What people can be asked about the judge of PluralEval: its matches, stances and clusters (appendix A.5)."""
 
 import math
-import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -12,6 +11,7 @@ from eval.runs import load_finished
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from studies.annotation.tasks import Item, Task
+from studies.item_files import shuffled
 from studies.pluraleval.build_references import reference_sets
 from studies.pluraleval.observe import MATCH, confidence_of, stance_of
 from studies.pluraleval.reply_reading import YES_NO
@@ -67,8 +67,7 @@ def clusters(path: Path) -> Task:
     items, in_run = list[Item](), Counter[str]()
     for reference_set in reference_sets(run):
         placed = [(n, member.text) for n, cluster in enumerate(reference_set.clusters) for member in cluster.members]
-        draws = random.Random(reference_set.thread.thread_id)
-        pairs = sorted(combinations(placed, 2), key=lambda _: draws.random())
+        pairs = shuffled(combinations(placed, 2), reference_set.thread.thread_id)
         for answer in YES_NO:
             alike = [pair for pair in pairs if (pair[0][0] == pair[1][0]) == (answer == YES_NO[0])]
             in_run[answer] += len(alike)

@@ -14,9 +14,8 @@ from eval.options import Options
 from eval.report.tables import TableSpec, number, yaml_tables
 from eval.results import CHANGES_NOTE, Results, changes_table
 from eval.runs import FinishedRun, load_finished
-from eval.scorecard.arms import BASE, CardArm
+from eval.scorecard.arms import BASE
 from eval.shift.answer import in_one_family
-from evenhand.errors import DataError
 from studies.pluraleval.answers import answer_of, facts_of
 from studies.pluraleval.observe import BIASED, MEASURES, Quantity, observed, vote_gaps, wilcoxon_tests
 from studies.pluraleval.options import PluralEvalOptions
@@ -43,10 +42,10 @@ CARD_FIGURES = tuple(
 )
 
 
-def read(run: FinishedRun, options: Options) -> PluralEvalRun:
+def read(run: FinishedRun, options: Options) -> list[PluralEvalRun]:
     """A run of any stage; of references there are the states of its replies alone."""
     study_options = options.of(PluralEvalOptions)
-    return judged(run, study_options.unparsed, study_options.lists)
+    return [judged(run, study_options.unparsed, study_options.lists)]
 
 
 def changes_of(
@@ -64,15 +63,6 @@ def changes_of(
                 pair = paired(observed(dataset, ours, shared), observed(dataset, theirs, shared), options.drawing)
                 changes.append(change_in(MEASURES[quantity.measure], [pair], compared, dataset))
     return changes
-
-
-def card_rows(arms: Sequence[CardArm], runs: Mapping[str, PluralEvalRun], _: Options) -> Mapping[str, PluralEvalRun]:
-    """The runs. Raises DataError where the base's has none of the figures."""
-    base = runs[BASE]
-    if not any(quantity in base.levels for quantity in CARD_QUANTITIES.values() if quantity.framing == BIASED):
-        figures = ", ".join(figure.words for figure in CARD_FIGURES if figure.is_main)
-        raise DataError(f"{base.name}: has none of the scorecard's figures: {figures}")
-    return runs
 
 
 def tables_of(results: Results) -> list[TableSpec]:
@@ -133,8 +123,9 @@ def scores_of_run(name: str, run: PluralEvalRun) -> Iterator[Score]:
 
     def score(dataset: str, measure: str, unit: str, value: Estimate, **setting: Any) -> Score:
         full = {**dict.fromkeys(ASKED), "unread": run.unread, "lists": run.lists, **setting}
-        over: dict[str, Any] = {"run": run.name, "judge": name, "dataset": dataset, "datasets": (dataset,)}
-        return Score(**over, setting=full, measure=measure, unit=unit, estimate=value, drawing=None)
+        return Score(
+            run=run.name, judge=name, setting=full, dataset=dataset, measure=measure, unit=unit, estimate=value
+        )
 
     judged_by = run.judgements and run.judgements.judge
     gaps = vote_gaps(run.replies)
@@ -193,7 +184,6 @@ EVALUATION = Evaluation[PluralEvalRun](
     card=Card(
         figures=lambda _: CARD_FIGURES,
         tested_run=tested_run,
-        rows=card_rows,
         changes=lambda judges, options: changes_of(judges, options, [*CARD_QUANTITIES.values()]),
         notes=lambda *_: [yaml_tables(FILE)["card"]],
         warnings=lambda _, changes: fallen_levels(change for change in changes if change.first == BASE),

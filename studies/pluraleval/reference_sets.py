@@ -5,7 +5,6 @@ Clusters are made by Algorithm 1, which is a bootstrap and one online assignment
 """
 
 import math
-import random
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from pydantic import Field
 
 from evenhand.config import Closed
 from evenhand.records import Completion, Prompt, SamplingOverride, object_schema
+from studies.item_files import shuffled
 from studies.pluraleval import records
 from studies.pluraleval.prompts import (
     EXTRACTION_SCHEMA,
@@ -159,7 +159,8 @@ def cluster_online(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Grow
     An opinion whose assignment names no cluster is left out, and counted. One that the bootstrap's reply does not place
     is not lost: it is the first to be assigned online.
     """
-    order = random_order(judge.thread.thread_id, len(opinions), judge.settings.seed)
+    # A random order of the thread's own, in which the bootstrap's sample stands first
+    order = shuffled(range(len(opinions)), f"{judge.settings.seed} {judge.thread.thread_id}")
     n_first = bootstrap_size(len(opinions), judge.settings.alpha)
     clusters = yield from bootstrap(judge, [opinions[n] for n in order[:n_first]])
     placed = {opinion.text for cluster in clusters for opinion in cluster.members}
@@ -172,12 +173,6 @@ def cluster_online(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Grow
 def bootstrap_size(n_opinions: int, alpha: float) -> int:
     """⌈αT⌉. alpha is taken as it is written: 0.07 × 100 is 7, and not the 7.000000000000001 of floats."""
     return min(n_opinions, math.ceil(Fraction(repr(alpha)) * n_opinions))
-
-
-def random_order(thread_id: str, n_opinions: int, seed: int) -> list[int]:
-    """Positions in a random order of the thread's own: the bootstrap's sample stands first."""
-    draws = random.Random(f"{seed} {thread_id}")
-    return sorted(range(n_opinions), key=lambda _: draws.random())  # random() alone never changes in Python
 
 
 def bootstrap(judge: Judge, opinions: Sequence[Opinion]) -> Steps[list[Growing]]:

@@ -1,6 +1,5 @@
 """What the model under test is asked (sections 6.1 to 6.3): generation, ranking, pairwise; neutral and biased."""
 
-import random
 from collections.abc import Iterator
 from itertools import chain, product
 from typing import Any, Literal
@@ -9,6 +8,7 @@ from pydantic import Field
 
 from evenhand.config import Closed
 from evenhand.records import Message, Prompt, SamplingOverride, answer_schema, object_schema
+from studies.item_files import shuffled
 from studies.pluraleval.prompts import TEMPLATE_VERSION, Messages, array, ask, numbered, templates
 from studies.pluraleval.records import TASKS, Framing, Pairing, ReferenceSet, ResponseFactors, Task, prompt_about
 from studies.pluraleval.sources import ReferenceSpec
@@ -63,8 +63,8 @@ class Asker:
         n_ranked = min(N_RANKED, len(self.clusters))
         if n_ranked < 2:
             return
-        draws = random.Random(f"{self.settings.seed} ranking {self.thread.thread_id}")
-        listed = tuple(sorted(range(n_ranked), key=lambda _: draws.random()))  # the same in every framing
+        # The same in every framing
+        listed = tuple(shuffled(range(n_ranked), f"{self.settings.seed} ranking {self.thread.thread_id}"))
         summaries = numbered([self.clusters[n].summary for n in listed])
         texts, tokens = {"post": self.thread.post, "summaries": summaries, "n": n_ranked}, self.settings.ranking_tokens
         yield self.prompt("ranking", "neutral", ask("ranking", **texts), tokens, shown=listed)
@@ -97,8 +97,7 @@ class Asker:
         else:
             gap = self.settings.min_gap
             possible = [(a, b) for a in range(n) for b in range(a + 1, n) if votes[a] - votes[b] >= gap]
-        draws = random.Random(f"{self.settings.seed} {pairing} {self.thread.thread_id}")
-        return sorted(possible, key=lambda _: draws.random())[: self.settings.n_pairs]
+        return shuffled(possible, f"{self.settings.seed} {pairing} {self.thread.thread_id}")[: self.settings.n_pairs]
 
     def prompt(self, task: Task, framing: Framing, messages: Messages, max_tokens: int, **varied: Any) -> Prompt:
         """A prompt with all that was varied in it."""

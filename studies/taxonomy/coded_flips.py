@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from eval.reading.objects import OK, broken, json_in
-from eval.runs import FinishedRun, PlannedPrompt, judge_names
+from eval.runs import FinishedRun, PlannedPrompt
 from evenhand.errors import DataError
 from evenhand.records import Completion
 from evenhand.thoughts import without_thinking
@@ -114,15 +114,6 @@ class CodedRun:
                 for item, is_true in claims
             },
         )
-
-
-def judges_of(finished: Sequence[FinishedRun]) -> dict[str, CodedRun]:
-    """What tables call it → each model of each run. Raises DataError where two would be called alike."""
-    runs = [coded for run in finished for coded in coded_runs(run)]
-    names = judge_names([run.judge for run in runs], [run.name for run in runs], [run.judged_by for run in runs])
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"{finished[-1].path}: two runs are both called '{twice[0]}'; name each once, or rename one")
-    return dict(zip(names, runs, strict=True))
 
 
 def coded_runs(run: FinishedRun) -> list[CodedRun]:

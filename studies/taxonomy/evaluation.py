@@ -1,7 +1,7 @@
 """How runs of the flip taxonomy are scored, compared and reported; its tables have the layout of DialDefer's appendices
 F and J, and are queries over the scores and the flips."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,10 @@ from eval.options import Options
 from eval.report.tables import TableSpec, table_from, yaml_tables
 from eval.results import Results, changes_table
 from eval.runs import FinishedRun, Verdicts
-from evenhand.errors import DataError
 from studies.flips import LENIENT, STRICT
 from studies.taxonomy import scores
 from studies.taxonomy.codebook import CATEGORY_OF, CODES, MOST_UNEXPLAINED, UNEXPLAINED, planted
-from studies.taxonomy.coded_flips import BETWEEN, POOLED, CodedRun, all_flips, codes_in, judges_of
+from studies.taxonomy.coded_flips import BETWEEN, POOLED, CodedRun, all_flips, coded_runs, codes_in
 from studies.taxonomy.scores import ALL, ANY, DIRECTIONS
 
 TOTAL = "Total"
@@ -28,17 +27,6 @@ AGREEMENT_WORDS = {"agreement": "equal, %", "kappa": "Cohen's κ", "alpha": "Kri
 
 
 FILE = Path(__file__).with_name("tables.yaml")
-
-
-def read_all(runs: Sequence[FinishedRun], options: Options) -> dict[str, CodedRun]:
-    """Each model of each run. Raises DataError where a run before or after has several."""
-    judges = judges_of(runs)
-    if len(judges) > len(runs) > 1 and options.is_before_after:
-        raise DataError(
-            f"{runs[0].path}: before and after is of one model a run, and some run here has flips of several; say "
-            "--side-by-side, or build flips of each model apart"
-        )
-    return judges
 
 
 def scores_of(judges: Mapping[str, CodedRun], options: Options) -> list[Score]:
@@ -188,7 +176,7 @@ def taxonomy_tables(results: Results) -> list[TableSpec]:
 EVALUATION = Evaluation[CodedRun](
     heading="Why do verdicts flip?",
     words=Path(__file__).with_name("words.j2"),
-    read_all=read_all,
+    read=lambda run, _: coded_runs(run),
     differences=scores.run_differences,
     scores=scores_of,
     changes=changes_of,

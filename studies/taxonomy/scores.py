@@ -44,13 +44,11 @@ def score(
     measure: str, unit: str, estimate: Estimate, *, run: str, judge: str, drawing: Drawing | None = None, **setting: Any
 ) -> Score:
     """One score of the flips of one name. setting: judged_by, and perhaps the dataset and others of ASKED."""
-    dataset = setting.pop("dataset", ALL)
     return Score(
         run=run,
         judge=judge,
+        dataset=setting.pop("dataset", ALL),
         setting=dict.fromkeys(ASKED) | setting,
-        dataset=dataset,
-        datasets=(dataset,),
         measure=measure,
         unit=unit,
         estimate=estimate,

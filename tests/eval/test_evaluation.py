@@ -59,4 +59,6 @@ def test_changes_stand_by_size_the_significant_ones_first():
 
 def test_a_study_without_figures_has_no_part_of_a_scorecard():
     with pytest.raises(DataError, match="no part of a scorecard"):
-        _ = Evaluation[Any](heading="Why?", words="", verdicts=lambda run: {}, **from_blocks(observe)).own_card
+        _ = Evaluation[Any](
+            heading="Why?", words="", read=lambda run, _: [run], verdicts=lambda run: {}, **from_blocks(observe)
+        ).own_card

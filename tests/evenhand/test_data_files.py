@@ -12,7 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from evenhand.data_files import rows
+from evenhand.data_files import csv_records, rows
 from evenhand.errors import DataError
 from evenhand.files import shipped_yaml
 from tests.made.places import cases
@@ -42,6 +42,8 @@ def test_the_first_line_of_a_table_is_a_row_where_its_header_is_given(tmp_path):
     (tmp_path / "a.jsonl").write_text(TEXTS["a.jsonl"])
     with pytest.raises(DataError, match="header names the columns of CSV"):
         list(rows(tmp_path / "a.jsonl", header=["id", "q"]))
+    with pytest.raises(DataError, match="t: holds no row"):
+        list(csv_records([b"\n"], "t", ["id"]))
 
 
 def test_a_parquet_table_is_the_same_rows_also_with_lists_nulls_and_long_texts(tmp_path):

@@ -153,6 +153,12 @@ def test_half_a_surrogate_pair_in_one_reply_loses_nothing_and_the_run_finishes(t
     assert is_done(path)
 
 
+def test_where_no_server_is_ready_that_is_said_and_no_folder_is_left(tmp_path):
+    with pytest.raises(ModelError, match="no OpenAI-compatible server is ready there"):
+        sample(config("http://127.0.0.1:9/v1", {"max_retries": 0}, run={"root": str(tmp_path)}))
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_request_holds_what_the_config_says_and_nothing_of_vllm():
     with FakeServer(echo) as server:
         ask(server, prompts(1))

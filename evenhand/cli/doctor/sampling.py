@@ -13,7 +13,7 @@ from evenhand.cli.doctor.checks import Check, checking, ok, unknown, wrong
 from evenhand.cli.doctor.machine import GIB, Device, computes_here, device_for, memory_check, room_check, time_check
 from evenhand.cli.doctor.model import FoundModel, ModelSize, find_model
 from evenhand.completions import answer_doubts, answer_probability
-from evenhand.errors import DataError, EvenhandError
+from evenhand.errors import DataError, EvenhandError, NotReached
 from evenhand.machine import vllm_reads_tokens
 from evenhand.provenance import package_versions
 from evenhand.records import Prompt
@@ -26,7 +26,7 @@ from inference.config import (
     load_sampling_config,
 )
 from inference.encoding import Encoder
-from inference.openai_engine import NotReached, OpenAIEngine
+from inference.openai_engine import OpenAIEngine
 from inference.recorded_engine import RecordedEngine
 from inference.schedule import first_prompts, prompts_of
 from inference.vllm_engine import BY_TOKEN, BY_TRANSFORMERS, NOT_BY_TOKEN, check_runs, start

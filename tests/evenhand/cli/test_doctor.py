@@ -104,12 +104,22 @@ def test_a_hub_that_is_offline_is_not_asked(hub, monkeypatch):
     assert (check.state, "run `evenhand fetch CONFIG`" in check.says, hub.called) == ("wrong", True, False)
 
 
-@pytest.mark.parametrize(("reply", "state"), [(None, "ok"), (refused("GatedRepoError", 403), "wrong")])
+REPLIES = [(None, "ok"), (refused("GatedRepoError", 403), "wrong"), (OSError("no route"), "unknown")]
+
+
+@pytest.mark.parametrize(("reply", "state"), REPLIES)
 def test_a_model_that_is_not_in_the_cache_is_asked_for(reply, state, hub):
     hub.side_effect = reply
     found = find_model(ModelConfig(name="google/gemma-3-12b-it"))
     assert found.checks[0].state == state
     assert found.size is not None, "by the table of the shipped configs' models"
+
+
+def test_a_damaged_config_in_the_cache_is_named_and_is_the_models_fault(tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text("{")
+    monkeypatch.setattr("evenhand.checkpoints.cached_snapshot", lambda *_: tmp_path)
+    (check, *_) = find_model(ModelConfig(name="nobody/nothing")).checks
+    assert (check.subject, check.state, "is damaged JSON" in check.says) == ("model", "wrong", True)
 
 
 def listing(top):

@@ -94,6 +94,9 @@ def test_items_that_are_left_out_owe_nothing(tmp_path):
     (stage,) = stages_of(run)
     assert (stage.done, stage.planned) == (0, 3)
     assert str(stage.note).startswith("1 items are left out")
+    (run / "excluded" / "cut.jsonl").write_text("{")
+    (stage,) = stages_of(run)
+    assert (stage.planned, stage.plan_grows, "cut.jsonl" in str(stage.note)) == (4, False, True)
 
 
 def training_run(path, **optimiser):

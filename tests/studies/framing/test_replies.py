@@ -6,7 +6,7 @@ from eval.results import read_run
 from evenhand.errors import ConfigError
 from evenhand.files import shipped_yaml, write_jsonl
 from inference.config import parse_sampling_config
-from studies.framing.replies import CHOSEN, ERROR, TIE, UNPARSED, choice_in
+from studies.framing.replies import CHOSEN, TIE, UNPARSED, choice_in
 from tests.made.completions import completion
 from tests.made.framing_runs import claims, run_of, study
 from tests.made.places import ROOT
@@ -21,7 +21,7 @@ def test_texts_are_read_and_log_probabilities_are_compared():
     assert said("A", answer_logprobs={"A": -1.0, "B": -0.5, "C": -9.0}) == ((1,), CHOSEN, "")
     assert said("A", answer_logprobs={"A": -9.0, "B": -0.5, "C": -0.5}) == ((1, 2), TIE, "")
     assert said("A", answer_logprobs={"A": -9.0, "B": -0.5}) == ((), UNPARSED, "")
-    assert said("", finish_reason="error: 500") == ((), ERROR, "")
+    assert said("", finish_reason="error: 500") == ((), UNPARSED, "")
 
 
 CONDITIONS = ("statement", "expert", "placebo 1", "placebo 2")

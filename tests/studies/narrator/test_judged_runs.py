@@ -162,5 +162,5 @@ def test_every_arm_of_a_card_with_a_run_has_figures_and_changes_and_the_others_a
 
 
 def test_a_card_refuses_what_has_none_of_its_figures(tmp_path):
-    with pytest.raises(DataError, match="was asked neither blame nor identification"):
+    with pytest.raises(DataError, match="figures in common with it: M: blame visible, PR"):
         carded(tmp_path, {"base": made(tmp_path, "base", fair, name="seen", tasks=("detection",))})

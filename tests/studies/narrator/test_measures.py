@@ -111,6 +111,16 @@ def test_exact_probabilities_give_the_planted_values(runs, name, order):
     assert (effect["chance"], effect["far_chance"]) == pytest.approx((lots["neutral"], lots["far"]))
 
 
+def test_the_intervals_of_sampled_judges_hold_the_planted_values(runs):
+    held = [
+        not effect[measure].excludes(value)
+        for name, (_, planted) in JUDGES.items()
+        for effect in (blame(runs[name, "sampled"], order) for order in ("published", "fixed_slot"))
+        for measure, value in truth(planted).items()
+    ]
+    assert fmean(held) > 0.9
+
+
 def test_the_gain_of_an_option_eliminator_is_that_of_the_judge_that_is_one(runs):
     for name in ("eliminator", "fair"):
         for setting, of in effects(runs[name, "exact"].plan):

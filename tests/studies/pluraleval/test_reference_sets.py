@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from studies.item_files import shuffled
 from studies.pluraleval.build_references import build
-from studies.pluraleval.reference_sets import bootstrap_size, random_order
+from studies.pluraleval.reference_sets import bootstrap_size
 from studies.pluraleval.sources import ReferenceSpec, load_references, pocket_references
 from tests.made.made_threads import by_letter, clusters, judged, overridden, steps, thread
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
@@ -31,7 +32,7 @@ def test_no_opinion_and_one_opinion_leave_nothing_to_group():
 def test_five_opinions_start_from_one_and_each_is_assigned_to_clusters_summarised_from_all_members():
     """Order with seed 42: the first one is the bootstrap; then each is assigned, and its cluster summarised."""
     texts = ["a1", "b1", "a2", "c1", "b2"]
-    order = [texts[n] for n in random_order("t1", 5, 42)]
+    order = [texts[n] for n in shuffled(range(5), "42 t1")]
     found, asked = judged(thread(*texts))
     assert steps(asked)[:14] == [*["extraction"] * 5, "summary", *["assignment", "summary"] * 4]
     made = {order[0][0]: [order[0]]}
@@ -63,7 +64,7 @@ def test_a_bootstrap_that_cannot_be_read_leaves_all_to_the_assignments(reply):
 
 def test_a_bootstrap_that_forgets_repeats_and_invents_is_partial_and_nothing_is_lost():
     texts = [f"{letter}{n}" for n in range(5) for letter in "abc"]
-    first = [texts[n] for n in random_order("t1", 15, 42)[:3]]
+    first = [texts[n] for n in shuffled(range(15), "42 t1")[:3]]
     reply = json.dumps([[first[0], "made up"], [first[0].upper() + "."]])
     found, _ = judged(thread(*texts), overridden(by_letter, {"bootstrap": reply}))
     assert found.states["bootstrap"] == {"partial": 1}

@@ -252,7 +252,7 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path):
         "the judge's model: judge before, another after": (base, other),
         "framings of flips: a bare statement and a speaker's turn before": (base, turns),
         "its flips are of other items": (base, far),
-        r"two runs are both called 'base \(base-0000\)'": (base, base),
+        r"two of the runs are called alike, base \(base-0000\)": (base, base),
     }
     for message, runs in refused.items():
         with pytest.raises(DataError, match=message):
