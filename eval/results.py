@@ -328,7 +328,6 @@ def changes_table(
     return long_table("changes", results, frame, always, digits=digits, **keys)
 
 
-PARSE_ALL = "Constrain the output (sampling.structured: json), or use margins (verdict: margin)."
 MOST_PRINTED = 5  # sentences, and lines of a table, without --all
 CHANGES_NOTE = yaml_tables(TABLES)["changes"]["note"]
 
