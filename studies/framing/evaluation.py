@@ -117,8 +117,8 @@ def answers_of(results: Results) -> dict[str, Answer]:
 
 
 def write_items(results: Results, folder: Path) -> list[Path]:
-    """The framings of each item beside each other; see eval.report.browser."""
-    from eval.report.browser import write_browser
+    """The framings of each item beside each other; see studies.items_browser."""
+    from studies.items_browser import write_browser
 
     texts = {place: own for run in results.judges.values() for place, own in item_texts(run).items()}
     return write_browser(folder, asked_by(results.judges), texts)
@@ -348,7 +348,7 @@ def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
 
 def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
     """Every reply of some runs: of each case and order the baseline's first, and flips from its answer."""
-    from eval.report.browser import Asked
+    from studies.items_browser import Asked
 
     for name, run in runs.items():
         is_open = shows_texts(run)
