@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -151,8 +151,7 @@ def paired(first: Observed, second: Observed, drawing: Drawing) -> Paired:
     return Paired(first=first, second=second, drawing=drawing)
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """What all changes between two sides in one setting share."""
 
     first: str
@@ -171,9 +170,7 @@ def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dat
     by_interval = is_fitted and (measure.is_folded or measure.is_square or measure.core is not None)
     p = None if by_interval else swap_p(measure, parts)
     return Change(
-        first=compared.first,
-        second=compared.second,
-        setting=compared.setting,
+        **compared._asdict(),
         dataset=dataset,
         datasets=tuple(part.first.dataset for part in parts),
         measure=measure.name,

@@ -181,8 +181,8 @@ class Estimate:
     """
 
     value: float | None
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
     n_units: int  # that it rests on
     influences: Influences | None = field(default=None, compare=False, repr=False)
     squares: tuple[float, ...] = field(default=(), compare=False, repr=False)
@@ -288,11 +288,6 @@ def estimate_of(
     """A value and an interval as an estimate. NaN is unknown: an accuracy over no replies is not zero."""
     (low, high), number = interval or (None, None), None if math.isnan(value) else float(value)
     return Estimate(value=number, low=low, high=high, n_units=n_units, influences=influences, **more)
-
-
-def point_estimate(value: float | None, n_units: int) -> Estimate:
-    """A value without an interval; None is unknown."""
-    return Estimate(value=value, low=None, high=None, n_units=n_units)
 
 
 def influences(observed: Observed, measure: Measure) -> FloatArray:
