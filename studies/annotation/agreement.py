@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Score
-from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of
-from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums
+from eval.estimates.estimate import Estimate, Measure, added_up, clustered, estimate_of
+from eval.estimates.resampling import N_DRAWS, SEED, Drawing, FloatArray, mcnemar_p, percentile_interval, resampled_sums
 from eval.report.tables import console, number, p_value, printed, with_rows
 from evenhand.files import shipped_yaml
 from studies.annotation.labels import Labels
@@ -43,7 +43,7 @@ def kappa_of(pairs: Sequence[Pair], answers: Sequence[str]) -> Estimate:
     tables = np.zeros((len(units), len(answers), len(answers)))
     for unit, first, second in pairs:
         tables[units.index(unit), answers.index(first), answers.index(second)] += 1
-    sums = resampled_sums(tables.reshape(len(units), -1), DRAWING.n_draws, DRAWING.seed, "kappa")
+    sums = resampled_sums(tables.reshape(len(units), -1), DRAWING, "kappa")
     value = float(kappa(tables.sum(axis=0)))
     return estimate_of(value, percentile_interval(kappa(sums.reshape(-1, *tables.shape[1:]))), len(units))
 

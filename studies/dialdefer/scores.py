@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, change_in, scores_frame
-from eval.estimates.estimate import Drawing, Estimate, estimate, without_interval
-from eval.estimates.resampling import mcnemar_p
+from eval.estimates.estimate import Estimate, estimate, without_interval
+from eval.estimates.resampling import Drawing, mcnemar_p
 from eval.report.tables import is_unknown
 from eval.runs import judge_names
 from evenhand.errors import DataError

@@ -11,8 +11,8 @@ import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference, judge_differences
-from eval.estimates.estimate import Drawing, Estimate, Measure, Observed, added_up, estimate_of
-from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums
+from eval.estimates.estimate import Estimate, Measure, Observed, added_up, estimate_of
+from eval.estimates.resampling import Drawing, FloatArray, percentile_interval, resampled_sums
 from evenhand.errors import DataError
 from studies.annotation.agreement import kappa_of, share_of
 from studies.built_folder import read_manifest
@@ -137,7 +137,7 @@ def alpha_of(
     places, names = pd.factorize(np.asarray(units, dtype=object))
     matrices = np.zeros((len(names), len(labels), len(labels)))
     np.add.at(matrices, places, [coincidence(of_flip, labels) for of_flip in ratings])
-    sums = resampled_sums(matrices.reshape(len(matrices), -1), drawing.n_draws, drawing.seed, "alpha")
+    sums = resampled_sums(matrices.reshape(len(matrices), -1), drawing, "alpha")
     draws = alpha(sums.reshape(-1, len(labels), len(labels)))
     return estimate_of(float(alpha(matrices.sum(axis=0))), percentile_interval(draws), len(matrices))
 
