@@ -122,7 +122,7 @@ def hand_on(every: Sequence[Results], options: Options) -> None:
 
 def handed_rows(results: Results) -> list[dict[str, Any]]:
     """The scores of some results with what is handed on beside them."""
-    words = {"study": results.study, "unparsed_in": results.most_unparsed}
+    words = {"study": results.study, "unparsed_in": results.unparsed_in(results.judges)}
     return [{**words, **row.as_dict(), "unparsed": row.estimate.unparsed} for row in results.score_rows]
 
 

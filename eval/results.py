@@ -119,14 +119,13 @@ class Results:
         """The tables that are not for files alone, the one that tells most first."""
         return sorted((table for table in self.tables if table.place != "files"), key=lambda table: not table.is_change)
 
-    @property
-    def most_unparsed(self) -> str:
-        """Where most replies of each judge are unparsed, in words; "" where all were parsed.
+    def unparsed_in(self, judges: Mapping[str, Any]) -> str:
+        """Where most replies of some judges are unparsed, in words; "" where all were parsed.
 
         How to parse all of them is only known of runs' own replies.
         """
         listed = list[str]()
-        for name, judge in self.judges.items():
+        for name, judge in judges.items():
             where, share = max(self.evaluation.unparsed(judge).items(), key=lambda pair: pair[1], default=("", 0.0))
             listed += [f"{share:.0f}% of the replies of {name} in {where}"] * bool(share)
         way_out = "" if self.options.are_files or self.readings is not None else PARSE_ALL
@@ -141,7 +140,7 @@ class Results:
                 of_sides.setdefault(sides, {})[words.get(change.measure, change.measure)] = None
         return [
             f"{second} against {first}: the change in {', '.join(measures)} is not known, since it depends on how "
-            f"unparsed replies are counted. {self.most_unparsed}"
+            f"unparsed replies are counted. {self.unparsed_in(self.judges)}"
             for (first, second), measures in of_sides.items()
         ]
 

@@ -37,7 +37,7 @@ def load_base(
 
     Weights that are not quantised, or dequantised, are held in the dtype that they are multiplied in: autocast would
     cast others in each forward pass, and keep the copies for the backward pass.
-    attention: a transformers attention implementation; None takes our own on CPU (evenhand.seen_columns), and the
+    attention: a transformers attention implementation; None takes our own on CPU (evenhand.token_trees), and the
     model's default on CUDA.
     spread: its layers lie on all GPUs that torch sees, to be asked and not trained.
     Raises ModelError when the checkpoint cannot be loaded, or would be on the CPU by accident (evenhand.device).

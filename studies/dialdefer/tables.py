@@ -199,9 +199,9 @@ def domain_table(frame: pd.DataFrame) -> TableSpec:
 def summaries(frame: pd.DataFrame) -> pd.DataFrame:
     """A row for each judge over all its datasets, with what a signed average hides.
 
-    ratio: |r/AIO DDS| / |Bench DDS|, NaN where the 95 % interval of Bench DDS includes 0: a shift that may be nothing
-    cannot be multiplied. The paper gives no definition of its "2-5×" (§4, Insight 3); by this one it has 2.3 to 4.9 for
-    four judges and 7.6 for GPT-4o, where the direction turns as well.
+    ratio: |r/AIO DDS| / |Bench DDS|, NaN where the 95 % interval of Bench DDS includes 0 (a shift that may be nothing
+    cannot be multiplied), or r/AIO's is unknown. The paper gives no definition of its "2-5×" (§4, Insight 3); by this
+    one it has 2.3 to 4.9 for four judges and 7.6 for GPT-4o, where the direction turns as well.
     """
     main = frame[frame.is_main]
     rows = headline_rows(main).set_index("judge", drop=False)
@@ -214,7 +214,7 @@ def summaries(frame: pd.DataFrame) -> pd.DataFrame:
         mean_abs_pp=parts.dds_pp.abs().groupby(parts.judge).mean(),
         bench_dds_pp=bench.dds_pp,
         aio_dds_pp=aio.dds_pp,
-        ratio=(aio.dds_pp / bench.dds_pp).abs().where(excludes_0),
+        ratio=(aio.dds_pp / bench.dds_pp).abs().where(excludes_0 & aio.dds_ci_low_pp.notna()),
         saturated=rows.saturated.map(YES),
     )
 

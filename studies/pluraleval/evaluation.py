@@ -17,29 +17,16 @@ from eval.runs import FinishedRun, load_finished
 from eval.scorecard.arms import BASE
 from eval.shift.answer import in_one_family
 from studies.pluraleval.answers import answer_of, facts_of
-from studies.pluraleval.observe import BIASED, MEASURES, Quantity, observed, vote_gaps, wilcoxon_tests
+from studies.pluraleval.observe import MEASURES, Quantity, observed, vote_gaps, wilcoxon_tests
 from studies.pluraleval.options import PluralEvalOptions
 from studies.pluraleval.runs import PluralEvalRun, choices_of, judged, responses_path, run_differences
 from studies.pluraleval.section import section_of
 from studies.pluraleval.tables import BELIEF_WORDS, FILE, MEASURE_WORDS, PAIRING_WORDS, score_tables
 
 ASKED = ("task", "framing", "opinions", "pairing", "step", "state", "judged_by", "unread", "lists")
-CARD: Mapping[str, Mapping[str, str]] = yaml_tables(FILE)["figures"]
-CARD_QUANTITIES = {
-    name: Quantity(figure["task"], figure["framing"], "", figure.get("pairing", ""), figure["measure"])
-    for name, figure in CARD.items()
-}
-MAIN = [(quantity.framing, quantity.measure) for quantity in CARD_QUANTITIES.values()]
-CARD_FIGURES = tuple(
-    CardFigure(
-        name=name,
-        words=CARD[name]["words"],
-        where={**quantity.setting, "measure": quantity.measure},
-        is_main=quantity.framing == BIASED,
-        digits=2 if "rho" in name else 1,
-    )
-    for name, quantity in CARD_QUANTITIES.items()
-)
+CARD_FIGURES = [CardFigure(name=name, **keys) for name, keys in yaml_tables(FILE)["figures"].items()]
+CARD_QUANTITIES = [Quantity(**figure.where) for figure in CARD_FIGURES]
+MAIN = [(quantity.framing, quantity.measure) for quantity in CARD_QUANTITIES]
 
 
 def read(run: FinishedRun, options: Options) -> list[PluralEvalRun]:
@@ -185,7 +172,7 @@ EVALUATION = Evaluation[PluralEvalRun](
     card=Card(
         figures=lambda _: CARD_FIGURES,
         tested_run=tested_run,
-        changes=lambda judges, options: changes_of(judges, options, [*CARD_QUANTITIES.values()]),
+        changes=lambda judges, options: changes_of(judges, options, CARD_QUANTITIES),
         notes=lambda *_: [yaml_tables(FILE)["card"]],
         warnings=lambda _, changes: fallen_levels(change for change in changes if change.first == BASE),
     ),

@@ -116,6 +116,11 @@ def test_in_a_wording_of_ours_the_framing_alone_tells_c1_from_c2(name):
             assert body.endswith(PROMPTS["tails"][form])
 
 
+def test_the_version_of_a_template_is_part_of_its_prompts(monkeypatch):
+    monkeypatch.setitem(TEMPLATES, ("published", "json"), replace(TEMPLATES["published", "json"], version=99))
+    assert render(ITEM, C1_TRUE).factors.template_version == 99
+
+
 def test_a_variant_that_asks_nothing_of_its_own_adds_no_prompt():
     asked = {"benchmarks": [{"dataset": "pocket", "n_items": 2}], "prompts": {"variants": [{"roles": "1->2"}]}}
     units = DialDeferSection.model_validate(asked).units("margin").units

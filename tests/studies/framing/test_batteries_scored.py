@@ -17,6 +17,7 @@ from studies.framing.evaluation import asked_by, item_texts, most_common, write_
 from studies.framing.measures import ALL
 from studies.item_files import ItemSource
 from tests.made.framing_runs import claims, flips, planted, run_of, study
+from tests.made.made_runs import lean
 from tests.made.places import CONFIGS
 from tests.made.report_html import unpacked
 
@@ -89,16 +90,16 @@ def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_giv
 ):
     items = tmp_path / "items.jsonl"
     items.write_text("\n".join(f'{{"id": "i{i}", "topic": "t", "yes": "{word}"}}' for i, word in enumerate(said)))
-    answers = {name: name for name in ("none", "low", "high")}
-    keys = {
-        "cases": {"": {"claim": "{{ yes }}"}},
-        "answers": answers,
-        "symbols": None,
-        "set": {},
-        "ask": "{{ framing }}",
-    }
+    keys = {"cases": {"": {"claim": "{{ yes }}"}}, "answers": {name: name for name in ("none", "low", "high")}}
+    keys |= {"symbols": None, "set": {}, "ask": "{{ framing }}"}
     path = run_of(tmp_path, study(items, **keys), lambda prompt: prompt.messages[0].content.split()[-1], monkeypatch)
     assert most_common(read_run("framing", path)) == share
+
+
+def test_margins_of_answers_that_a_judge_hardly_ever_gives_are_doubted(tmp_path, monkeypatch):
+    section = study(claims(tmp_path / "items.jsonl", 4))
+    path = run_of(tmp_path, section, lambda prompt: lean(0.1, lost=7), monkeypatch, verdict="margin")
+    assert "median probability of 0.00" in read_run("framing", path).doubts[-1]
 
 
 @pytest.mark.parametrize("rendered", [lambda prompt: {"rendered": prompt.messages[0].content}, lambda _: {}])

@@ -439,7 +439,7 @@ def test_a_file_of_answers_has_orders_placebos_and_a_report_of_its_own(tmp_path,
     assert "placebo 1" in (tmp_path / "report" / "report.html").read_text()
 
 
-def test_clusters_are_within_a_dataset_and_its_groups(tmp_path):
+def test_clusters_are_within_a_dataset_and_a_group_of_one_cluster_has_no_interval(tmp_path):
     """The same ids in two datasets, in twins and in fives."""
     cells = [(name, size, i, f) for name, size in (("A", 2), ("B", 5)) for i in range(100) for f in ("plain", "friend")]
     rows = [
@@ -458,6 +458,7 @@ def test_clusters_are_within_a_dataset_and_its_groups(tmp_path):
     blocks = blocks_of(replace(run, plan=fives))
     of_groups = [block.parts["B"] for block in blocks if block.setting["group"] != ALL]
     assert {len(observed.units) for observed in of_groups} == {1}
+    assert estimate(MEASURES[0], of_groups[:1], Drawing(n_draws=9, seed=1)).low is None
 
 
 @pytest.mark.parametrize("placebo_too", [False, True])
