@@ -12,6 +12,7 @@ absolute values get that noise back: see estimate.noise_in and estimate.as_fitte
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +30,9 @@ N_FOLDS = 10
 
 
 class Folded(NamedTuple):
-    """Margins of one dataset in one order of the answers, in nats, NaN where unknown."""
+    """Margins of one dataset in nats, NaN where unknown."""
 
-    margins: FloatArray  # (n_items, n_conditions, n_kinds of claims), the baseline first
+    margins: FloatArray  # (n_items, n_conditions, n_kinds of claims, n_orders of the answers), the baseline first
     folds: NDArray[np.intp]  # of each item
 
 
@@ -47,20 +48,16 @@ def folds_of(plan: Iterable[PlannedPrompt]) -> dict[tuple[str, str], int]:
 
 
 def thresholds_by_fold(datasets: Sequence[Folded]) -> FloatArray:
-    """(N_FOLDS, n_conditions): in row k thresholds in nats that are fitted on all items but those of fold k.
+    """(N_FOLDS, n_conditions, n_orders): in row k thresholds in nats that are fitted on all items but those of fold k.
 
     The baseline's stays 0. Shares are meaned over datasets and kinds of claims, over claims that were asked in both.
     """
-    thresholds = np.zeros((N_FOLDS, datasets[0].margins.shape[1]))
-    for fold in range(N_FOLDS):
-        of_items = [margins[folds != fold] for margins, folds in datasets]
-        for condition in range(1, thresholds.shape[1]):
-            pairs = [
-                margins[~np.isnan(margins[:, [0, condition], kind]).any(axis=1)][:, [0, condition], kind]
-                for margins in of_items
-                for kind in range(margins.shape[2])
-            ]
-            if known := [pair for pair in pairs if len(pair)]:
-                share = share_of([pair[:, 0] for pair in known], 0.0)
-                thresholds[fold, condition] = nearest_threshold([pair[:, 1] for pair in known], share)
+    _, n_conditions, _, n_orders = datasets[0].margins.shape
+    thresholds = np.zeros((N_FOLDS, n_conditions, n_orders))
+    for fold, condition, order in product(range(N_FOLDS), range(1, n_conditions), range(n_orders)):
+        fitted_on = [margins[..., order][folds != fold][:, [0, condition]] for margins, folds in datasets]
+        pairs = [pair[~np.isnan(pair).any(axis=1)] for margins in fitted_on for pair in np.moveaxis(margins, 2, 0)]
+        if known := [pair for pair in pairs if len(pair)]:
+            share = share_of([pair[:, 0] for pair in known], 0.0)
+            thresholds[fold, condition, order] = nearest_threshold([pair[:, 1] for pair in known], share)
     return thresholds

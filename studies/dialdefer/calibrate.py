@@ -17,7 +17,7 @@ from eval.options import Options
 from eval.scorecard import rules
 from evenhand.errors import DataError
 from studies.dialdefer.datasets import HeldOut, item_set_hash
-from studies.dialdefer.measures import ACCEPT, C1, C2, REJECT, TIE
+from studies.dialdefer.measures import ACCEPT, C1, C2, TIE, verdict_codes
 from studies.dialdefer.options import DialDeferOptions
 from studies.dialdefer.panels import JudgedRun, Panel, item_texts, named, variant_of, with_both_orders
 from studies.dialdefer.render import YES_FIRST
@@ -67,18 +67,17 @@ def fit(panels: Sequence[Panel], objective: str, variant: str = "") -> list[Fit]
 def judged_above(panel: Panel, limits: FloatArray) -> Panel:
     """The panel as thresholds judge it: margins less that of their framing, and the replies that these decide.
 
-    limits: (n_items or 1, 2). A margin on its threshold is a tie. Where there is no margin the reply stays what it was.
+    limits: (n_items or 1, 2, 1). Where there is no margin the reply stays what it was.
     """
-    margins = panel.margins - limits.repeat(2, axis=1)[:, :, None]
-    decided = np.select([margins > 0, margins < 0, margins == 0], [ACCEPT, REJECT, TIE], panel.replies)
-    return replace(panel, margins=margins, replies=decided.astype(panel.replies.dtype))
+    margins = panel.margins - limits.repeat(2, axis=1)
+    return replace(panel, margins=margins, replies=verdict_codes(margins, panel.replies))
 
 
 def with_thresholds(run: JudgedRun, fits: Sequence[Fit]) -> JudgedRun:
     """The run's untreated prompts as thresholds judge them, in the variants that have some; and both orders of them."""
     nats, untreated = thresholds(fits), untreated_panels(run)
     panels = [
-        judged_above(panel, np.array([[nats["c1", variant], nats["c2", variant]]]))
+        judged_above(panel, np.array([[[nats["c1", variant]], [nats["c2", variant]]]]))
         for variant in dict.fromkeys(fit["variant"] for fit in fits)
         for panel in untreated.get(variant, ())
     ]
@@ -91,17 +90,17 @@ def under_rules(run: JudgedRun, options: Options, asked_rules: Sequence[str] = r
     asked = [panel for panel in untreated if not panel.orders and not np.isnan(panel.margins).all()]
     if not asked:
         return {}
-    folds = rules.folds_of(run.plan)
-    ruled = dict[str, list[Panel]]()
+    variant = options.of(DialDeferOptions).variant
+    on_card = {(panel.dataset, panel.factors) for panel in untreated if variant_of(panel, run.panels) == variant}
+    folds, ruled = rules.folds_of(run.plan), dict[str, JudgedRun]()
     for rule in asked_rules:
         panels = with_one_verdict(asked) if rule in (rules.BOTH_ORDERS, rules.BOTH_AND_THRESHOLD) else asked
         if rule != rules.BOTH_ORDERS:
             panels = cross_fitted(panels, folds, is_carried=rule == rules.CARRIED_OVER)
-        ruled[rule] = with_both_orders(panels)
-    variant = options.of(DialDeferOptions).variant
-    on_card = {(panel.dataset, panel.factors) for panel in untreated if variant_of(panel, run.panels) == variant}
-    asked_under = {rule: {(panel.dataset, panel.factors) for panel in panels} for rule, panels in ruled.items()}
-    return {rule: replace(run, panels=ruled[rule]) for rule in ruled if on_card <= asked_under[rule]}
+        panels = with_both_orders(panels)
+        if on_card <= {(panel.dataset, panel.factors) for panel in panels}:
+            ruled[rule] = replace(run, panels=panels)
+    return ruled
 
 
 def with_one_verdict(panels: Sequence[Panel]) -> list[Panel]:
@@ -121,7 +120,7 @@ def cross_fitted(
     groups: dict[str, dict[str, list[tuple[Panel, rules.Folded]]]] = {}  # answer order → the words' variant → panels
     for panel in panels:
         words = variant_of(replace(panel, factors=replace(panel.factors, answer_order=YES_FIRST)), panels)
-        margins = panel.margins.reshape(len(panel.item_ids), 2, -1)  # C1 and C2 × claims and samples
+        margins = panel.margins.reshape(len(panel.item_ids), 2, -1, 1)  # C1 and C2 × claims and samples, in one order
         folded = rules.Folded(margins, np.array([folds[panel.dataset, item] for item in panel.item_ids]))
         groups.setdefault(panel.factors.answer_order, {}).setdefault(words, []).append((panel, folded))
     judged = []

@@ -81,9 +81,14 @@ def majority(replies: IntArray) -> IntArray:
     Flips and McNemar's test need one verdict an item; samples of one item are not independent pairs.
     """
     lead = (replies == ACCEPT).sum(axis=2) - (replies == REJECT).sum(axis=2)
-    undecided = ((replies == TIE) | (replies > UNPARSED)).any(axis=2)
-    even = np.where(undecided, TIE, UNPARSED)
-    return np.where(lead > 0, ACCEPT, np.where(lead < 0, REJECT, even)).astype(np.int8)
+    is_readable = ((replies == TIE) | (replies > UNPARSED)).any(axis=2)
+    return verdict_codes(np.where(is_readable, lead, math.nan), UNPARSED)
+
+
+def verdict_codes(margins: FloatArray, otherwise: IntArray | int) -> IntArray:
+    """What margins decide: above 0 ACCEPT, below 0 REJECT, 0 is a TIE; and `otherwise` where they are NaN."""
+    codes = np.select([margins > 0, margins < 0, margins == 0], [ACCEPT, REJECT, TIE], otherwise)
+    return codes.astype(np.int8)
 
 
 def lost_items(replies: IntArray) -> BoolArray:

@@ -206,10 +206,7 @@ def both_orders(usual: Panel, swapped: Panel) -> Panel:
     margins = np.where(cancelled, 0.0, margins)
     none = np.minimum(np.minimum(usual.replies, swapped.replies), measures.UNPARSED)
     none = np.where(none == measures.TIE, measures.UNPARSED, none)  # one order tied, the other has no margin at all
-    decided = np.select(
-        [margins > 0, margins < 0, margins == 0], [measures.ACCEPT, measures.REJECT, measures.TIE], none
-    )
-    return replace(merged, margins=margins, replies=decided.astype(np.int8))
+    return replace(merged, margins=margins, replies=measures.verdict_codes(margins, none))
 
 
 def variant_of(panel: Panel, panels: Sequence[Panel]) -> str:

@@ -106,15 +106,15 @@ def under_rules(run: FramedRun, _: Options, rules: Sequence[str] = RULES) -> dic
     """The run as each free rule judges it; {} where it has no log-odds of two answers."""
     if run.section.scale or len(run.answers) != 2 or all(np.isnan(g.fields["odds"]).all() for g in run.grids.values()):
         return {}
-    judged: dict[str, Mapping[str, Grid]] = {}
-    has_orders = len(run.section.order_names) > 1
-    averaged = {name: with_both_orders(grid, as_asked(run)) for name, grid in run.grids.items()} if has_orders else {}
-    for rule in rules:
-        if rule == BOTH_ORDERS and averaged:
-            judged[rule] = averaged
-        elif rule == THRESHOLD or (rule == BOTH_AND_THRESHOLD and averaged):
-            judged[rule] = cross_fitted(run, run.grids if rule == THRESHOLD else averaged)
-    return {rule: replace(run, judged=grids) for rule, grids in judged.items()}
+    grids_of = {THRESHOLD: run.grids}
+    if len(run.section.order_names) > 1:
+        averaged = {name: with_both_orders(grid, as_asked(run)) for name, grid in run.grids.items()}
+        grids_of |= {BOTH_ORDERS: averaged, BOTH_AND_THRESHOLD: averaged}
+    return {
+        rule: replace(run, judged=grids_of[rule] if rule == BOTH_ORDERS else cross_fitted(run, grids_of[rule]))
+        for rule in rules
+        if rule in grids_of
+    }
 
 
 def as_asked(run: FramedRun) -> FloatArray:
@@ -138,13 +138,6 @@ def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:
     """Grids under a threshold for each framing and order, fitted on the items of other folds."""
     fold_of = folds_of(run.plan)
     folds = {name: np.array([fold_of[name, item] for item in grid.items]) for name, grid in grids.items()}
-    by_fold = np.stack(
-        [
-            thresholds_by_fold([Folded(grid.fields["odds"][..., place], folds[name]) for name, grid in grids.items()])
-            for place in range(len(run.section.order_names))
-        ],
-        axis=-1,
-    )
-    by_fold = by_fold + as_asked(run)
-    judged = {name: judged_above(grid, by_fold[folds[name]]) for name, grid in grids.items()}
+    by_fold = thresholds_by_fold([Folded(grid.fields["odds"], folds[name]) for name, grid in grids.items()])
+    judged = {name: judged_above(grid, by_fold[folds[name]] + as_asked(run)) for name, grid in grids.items()}
     return {name: replace(grid, fitted=1 / len(grids)) for name, grid in judged.items()}

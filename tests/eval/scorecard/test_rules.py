@@ -13,7 +13,7 @@ from eval.scorecard.rules import N_FOLDS, Folded, folds_of, thresholds_by_fold
 def folded(n, added, seed=0):
     """n items of two claims, whose margins a framing raises."""
     base = np.random.default_rng(seed).normal([1.0, -1.0], 1, (n, 2))
-    return Folded(np.stack([base, base + added], axis=1), np.arange(n) % N_FOLDS)
+    return Folded(np.stack([base, base + added], axis=1)[..., None], np.arange(n) % N_FOLDS)
 
 
 def planned(dataset, item, cluster=None, words=""):
