@@ -38,9 +38,8 @@ def calibrate(train: JudgedRun, test: JudgedRun, objective: str = DDS, *, is_poo
         raise DataError(f"{named(shared)} been fitted on and would be scored; fit thresholds on the train split")
     if same := sharing_a_prompt(train, test):
         raise DataError(f"{named(same)} a prompt that thresholds are fitted on, under another id; leave them out")
-    if is_pooled:
-        return [threshold for name in applied for threshold in fit(of_train, objective, name)]
-    return [threshold for name in fitted if name in applied for threshold in fit(fitted[name], objective, name)]
+    fitted_on = dict.fromkeys(applied, of_train) if is_pooled else fitted
+    return [threshold for name in fitted_on if name in applied for threshold in fit(fitted_on[name], objective, name)]
 
 
 def untreated_panels(judge: JudgedRun) -> dict[str, list[Panel]]:
@@ -147,10 +146,11 @@ def shared_noise(panels: Sequence[Panel]) -> float:
         of_items = pd.Series(accepts[:, C2].sum(axis=1) - accepts[:, C1].sum(axis=1), index=[*panel.clusters])
         words = replace(panel.factors, answer_order=YES_FIRST)
         shifts[words] = of_items.groupby(level=0).sum().add(shifts.get(words, 0.0))
-    table = pd.concat(shifts.values(), axis=1).dropna().to_numpy().T  # variants × clusters
-    table = table - table.mean(axis=1, keepdims=True)
-    own = np.square(table).sum()
-    return float((np.square(table.sum(axis=0)).sum() - own) / (len(table) - 1) / own) if own and len(table) > 1 else 1.0
+    covariances = pd.concat(shifts.values(), axis=1).dropna().cov().to_numpy()
+    variance = np.trace(covariances)  # NaN of a single cluster
+    if len(covariances) == 1 or not variance > 0:
+        return 1.0
+    return float((covariances.sum() - variance) / (len(covariances) - 1) / variance)
 
 
 def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:

@@ -127,11 +127,9 @@ def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:
     """One verdict over both orders, by their mean log-odds, in the place of each; unparsed where one has none."""
     odds = np.broadcast_to(grid.fields["odds"].mean(axis=-1, keepdims=True), grid.fields["odds"].shape)
     is_asked = ~np.isnan(grid.fields["unread"]).any(axis=-1, keepdims=True)
-    is_lost = np.isnan(odds)
-    fields = {"odds": odds, "unread": np.where(is_asked, is_lost.astype(float), np.nan)}
-    fields["soft"] = np.where(is_lost, np.nan, grid.fields["soft"])
-    shares = np.where(is_lost[..., None], np.nan, grid.shares)
-    return judged_above(replace(grid, fields=fields, shares=shares), limits)
+    unread, unknown = np.where(is_asked, np.isnan(odds), np.nan), np.full(odds.shape, np.nan)
+    fields = {"odds": odds, "unread": unread, "soft": unknown}  # what is judged gets its own
+    return judged_above(replace(grid, fields=fields, shares=np.full(grid.shares.shape, np.nan)), limits)
 
 
 def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:
