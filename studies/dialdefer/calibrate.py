@@ -146,11 +146,10 @@ def shared_noise(panels: Sequence[Panel]) -> float:
         of_items = pd.Series(accepts[:, C2].sum(axis=1) - accepts[:, C1].sum(axis=1), index=[*panel.clusters])
         words = replace(panel.factors, answer_order=YES_FIRST)
         shifts[words] = of_items.groupby(level=0).sum().add(shifts.get(words, 0.0))
-    covariances = pd.concat(shifts.values(), axis=1).dropna().cov().to_numpy()
-    variance = np.trace(covariances)  # NaN of a single cluster
-    if len(covariances) == 1 or not variance > 0:
-        return 1.0
-    return float((covariances.sum() - variance) / (len(covariances) - 1) / variance)
+    table = pd.concat(shifts.values(), axis=1).dropna().to_numpy().T  # variants × clusters
+    table = table - table.mean(axis=1, keepdims=True)
+    own = np.square(table).sum()
+    return float((np.square(table.sum(axis=0)).sum() - own) / (len(table) - 1) / own) if own and len(table) > 1 else 1.0
 
 
 def calibrate_runs(train: JudgedRun, test: JudgedRun, options: Options) -> None:
