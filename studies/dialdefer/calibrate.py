@@ -56,7 +56,7 @@ def untreated_panels(judge: JudgedRun) -> dict[str, list[Panel]]:
     return panels
 
 
-def fit(panels: Sequence[Panel], objective: str, variant: str = "") -> list[Fit]:
+def fit(panels: Sequence[Panel], objective: str, variant: str) -> list[Fit]:
     """The thresholds of c1 and c2 for the pooled items of some panels; see eval.calibration.fits_of."""
     margins = np.concatenate([panel.margins.transpose(0, 2, 1).reshape(-1, 4) for panel in panels]).T
     n_items = sum(len(panel.item_ids) for panel in panels)
@@ -66,7 +66,7 @@ def fit(panels: Sequence[Panel], objective: str, variant: str = "") -> list[Fit]
 def judged_above(panel: Panel, limits: FloatArray) -> Panel:
     """The panel as thresholds judge it: margins less that of their framing, and the replies that these decide.
 
-    limits: (n_items or 1, 2, 1). Where there is no margin the reply stays what it was.
+    limits: (n_items or 1, 2, 1), of C1 and C2 in one order. Where there is no margin the reply stays what it was.
     """
     margins = panel.margins - limits.repeat(2, axis=1)
     return replace(panel, margins=margins, replies=verdict_codes(margins, panel.replies))
