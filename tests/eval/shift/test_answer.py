@@ -12,7 +12,8 @@ from scipy.stats import norm
 
 from bench.simulated_answers import Judge, Threads, verdicts
 from eval.estimates.changes import Paired
-from eval.estimates.estimate import Drawing, Measure, Observed
+from eval.estimates.estimate import Measure, Observed
+from eval.estimates.resampling import Drawing
 from eval.shift.answer import Shift, answer, contrasted, in_one_family, prediction_p, with_extremes
 from evenhand.files import shipped_yaml
 
