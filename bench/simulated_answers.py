@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.estimates.estimate import Drawing
-from eval.estimates.resampling import FloatArray, draws_p, percentile_interval, swapped_sums
+from eval.estimates.resampling import Drawing, FloatArray, draws_p, percentile_interval, swapped_sums
 from eval.shift.answer import Answer, Shift, answer, in_one_family
 from studies.pluraleval.answers import FIGURES, RECALL, shifts_of
 

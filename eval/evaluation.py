@@ -3,7 +3,7 @@
 A study's `Run` is what it makes of a finished run, or of one model's rows in files of verdicts. The machinery calls, in
 this order, where V is an `Evaluation[Run]`:
 
-1. V.read, or V.files: finished runs or files → Run, each under the name that tables call it by
+1. V.read, or V.read_files: finished runs or files → Run, each under the name that tables call it by
 2. V.check, V.differences (of a base and what was made of it) or V.differences_beside: may these stand together?
 3. V.scores and V.changes, which `from_blocks` makes of what a study observes; V.family for p-values
 4. V.facts → the sentences of V.words; V.tables, V.plots, V.left_out, V.write_items show the results
@@ -97,15 +97,6 @@ class CardFigure:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class VerdictFiles(Generic[Run]):
-    """How files of verdicts from anywhere are read."""
-
-    layout: "Layout"
-    # → (judge → its Run, columns without a meaning, what was left out and why)
-    read: Callable[[Options], tuple[dict[str, Run], Iterable[str], Iterable[str]]]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Card(Generic[Run, Row]):
     """A study's part of a scorecard. lowest: figures to rank arms by, the lowest first: the first that is known.
 
@@ -147,7 +138,9 @@ class Evaluation(Generic[Run]):
     words: str | Path
     read: Callable[[FinishedRun, Options], Sequence[Run]]  # a run → its judges, mostly one
     with_errors: bool = False  # whether its measures count engine errors; else a run with one is not complete
-    files: VerdictFiles[Run] | None = None
+    layout: "Layout | None" = None  # of its files of verdicts from anywhere; None: it reads none
+    # Files → (judge → its Run, columns without a meaning, what was left out and why)
+    read_files: Callable[[Options], tuple[dict[str, Run], Iterable[str], Iterable[str]]] | None = None
     check: Callable[[Mapping[str, Run]], None] = lambda _: None  # raises DataError for Runs that never stand together
     differences: Callable[[Any, Any], list[Difference]] = run_differences  # in what a run differs beside the model
     differences_beside: Callable[[Any, Any], list[Difference]] = lambda _, __: []  # of models side by side

@@ -9,8 +9,7 @@ from inspect import getfile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from eval.estimates.estimate import Drawing
-from eval.estimates.resampling import N_DRAWS, SEED
+from eval.estimates.resampling import N_DRAWS, SEED, Drawing
 from eval.runs import is_data_file
 from evenhand.data_files import HUB, downloaded
 from evenhand.files import shipped_yaml

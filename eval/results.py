@@ -88,7 +88,8 @@ class Results:
     @cached_property
     def tables(self) -> list[TableSpec]:
         """All tables that have a row."""
-        tables = self.evaluation.tables(self) if self.evaluation.tables else [scores_table(self), changes_table(self)]
+        tables_of = self.evaluation.tables
+        tables = tables_of(self) if tables_of else [long_table("scores", self, self.scores), changes_table(self)]
         if self.readings is not None:
             tables = [table_from(TABLES, "self_reading", self.readings), *tables]
         return [table for table in tables if len(table.frame)]
@@ -241,9 +242,9 @@ def results_of_files(options: Options) -> Results:
     """The results of files of verdicts; what is ignored or left out is printed."""
     check_named_once(options.sources)
     study = study_of_files(options.sources)
-    files = evaluation_of(study).files
-    assert files, "study_of_files names studies that read files"
-    judges, ignored, left_out = files.read(options)
+    read_files = evaluation_of(study).read_files
+    assert read_files, "an evaluation with a layout reads files"
+    judges, ignored, left_out = read_files(options)
     if listed := ", ".join(map(shown, ignored)):
         say(f"Note: columns without a meaning here are ignored: {listed}.\n")
     for reason in left_out:
@@ -295,19 +296,14 @@ def long_table(
     columns in `always`."""
     words = results.evaluation.measure_words or {}
     frame = frame.assign(words=[words.get(measure, measure) for measure in frame["measure"]])
-    table = table_from(TABLES, name, frame, **keys)
+    study, title = results.study, "scores" if name == "scores" else "before and after"
+    table = table_from(TABLES, name, frame, **{"name": f"{study}_{name}", "title": f"{study}: {title}", **keys})
     rows: Sequence[Score | Change] = results.score_rows if name == "scores" else results.change_rows
     asked = [*dict.fromkeys(asked for row in rows for asked in row.setting), "dataset"]
     shown = {*varying(frame, asked), *always}
     first, *others = table.columns.items()
     settings = [(column, (column, "")) for column in asked if column in shown]
     return replace(table, columns=dict([first, *settings, *others]))
-
-
-def scores_table(results: Results) -> TableSpec:
-    """Every score as a line: what was asked as far as it varies, the measure, its value and interval."""
-    study = results.study
-    return long_table("scores", results, results.scores, name=f"{study}_scores", title=f"{study}: scores")
 
 
 def by_change(table: TableSpec) -> TableSpec:
@@ -328,8 +324,7 @@ def changes_table(
     frame = results.changes if frame is None else frame
     directions = (None if pd.isna(d) else int(d) for d in frame["direction"])
     frame = frame.assign(significance=[significance(direction) for direction in directions])
-    names = {"name": f"{results.study}_changes", "title": f"{results.study}: before and after"}
-    return long_table("changes", results, frame, always, digits=digits, **{**names, **keys})
+    return long_table("changes", results, frame, always, digits=digits, **keys)
 
 
 MOST_PRINTED = 5  # sentences, and lines of a table, without --all
@@ -345,8 +340,8 @@ def study_of_files(paths: Sequence[Path]) -> str:
 
     columns, needed, shares = column_names(paths[0]), dict[str, Sequence[str]](), dict[str, float]()
     for study in STUDIES:
-        if 1 not in shares.values() and (files := evaluation_of(study).files):  # to load a study takes time
-            needed[study] = files.layout.required
+        if 1 not in shares.values() and (layout := evaluation_of(study).layout):  # to load a study takes time
+            needed[study] = layout.required
             shares[study] = len(columns.intersection(needed[study])) / len(needed[study])
     if columns and not any(shares.values()):
         lacking = "; ".join(f"{study}: {', '.join(names)}" for study, names in needed.items())

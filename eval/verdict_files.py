@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from itertools import chain, islice
 from pathlib import Path
@@ -27,7 +27,7 @@ from evenhand.sources.record_fields import LONE_SURROGATE, Record, shown
 
 NO = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}"}  # what stands for nothing, in lower case
 WHOLE = re.compile(r"-?\d{1,15}\.0")
-BATCH_ROWS, CHUNK_ROWS = 8192, 256  # of a frame; that are held as records at once, and stay in the processor's cache
+BATCH_ROWS = 8192  # of a frame
 RECORD_PLACE = "record_place"  # a row's field that says where the record stands of which a mapping has made it
 TABLES = (".csv", ".tsv", ".parquet")  # all rows of which have the same columns
 
@@ -37,9 +37,6 @@ class Absent(Enum):
 
     FIELD = "absent"
     __hash__ = object.__hash__  # Enum's own is not in C
-
-
-PLAIN = {str, int, float, type(None), Absent}  # values of these types that are equal have one text; 1 and True do not
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,41 +93,25 @@ def refuse(values: "pd.Series[Any]", is_bad: Iterable[bool], problem: str) -> No
 def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list[str]]]:
     """(rows in order, columns without a meaning). The index says where a row stands; a field that a row lacks is
     Absent.FIELD."""
-    chunks = chunks_in(path, layout)
-    while batch := list(islice(chunks, BATCH_ROWS // CHUNK_ROWS)):
-        places = pd.Index([place for places, _, _ in batch for place in places], dtype=object)
-        columns = {
-            name: np.fromiter(chain.from_iterable(values[name] for _, values, _ in batch), np.object_)
-            for name in layout.columns
-        }
-        ignored = set[str]().union(*(names for *_, names in batch)) - {RECORD_PLACE}
-        yield pd.DataFrame(columns, places, dtype=object, copy=False), sorted(ignored)
-
-
-def chunks_in(path: Path, layout: Layout) -> Iterator[tuple[list[str], dict[str, list[Any]], set[str]]]:
-    """(where some rows stand, column → its values, columns without a meaning). They are few: records of more do not
-    stay in the processor's cache until their fields are read."""
     records, kind, absent = data_rows(path), kind_of(path), Absent.FIELD
-    texts = {name: Texts(name, column) for name, column in layout.columns.items() if column.read}
-    while chunk := list(islice(records, CHUNK_ROWS)):
-        rows, places = [record.values for record in chunk], list(map(place_of, chunk))
+    while batch := list(islice(records, BATCH_ROWS)):
+        rows, places = [record.values for record in batch], list(map(place_of, batch))
         if kind in TABLES:
             check_columns(path, [*rows[0]], layout)
         present = set[str]().union(*rows)
-        ignored = present.difference(layout.columns)
-        for name in sorted(ignored):
+        ignored = sorted(present.difference(layout.columns, {RECORD_PLACE}))
+        for name in ignored:
             if (meant := name.strip().casefold()) in layout.columns:
                 raise DataError(f"{places[0]}: column {shown(name)} must be written '{meant}'")
-        columns = {
-            name: [row.get(name, absent) for row in rows] if name in present else [absent] * len(rows)
-            for name in layout.columns
-        }
+        columns = {name: [row.get(name, absent) for row in rows] for name in layout.columns}
         if kind in (".csv", ".tsv") and layout.response in present:
             replies = columns[layout.response]  # a table has no null: beside a response an empty choice is absent
             choices = zip(columns[layout.choice], replies, strict=True)
             columns[layout.choice] = [absent if reply and not choice else choice for choice, reply in choices]
             columns[layout.response] = [reply or "" for reply in replies]
-        yield places, columns | {name: of.read(columns[name], places) for name, of in texts.items()}, ignored
+        frame = pd.DataFrame(columns, places, dtype=object)
+        read = {name: texts_in(frame[name], column) for name, column in layout.columns.items() if column.read}
+        yield frame.assign(**read), ignored
 
 
 def check_columns(path: Path, names: Sequence[str], layout: Layout) -> None:
@@ -201,40 +182,28 @@ def as_id(value: Any) -> str:
     return text.removesuffix(".0") if WHOLE.fullmatch(text) else text
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+def texts_in(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
     """What the texts of a column stand for. Each text is read once, however many rows have it."""
+    listed = values.tolist()
+    if column.is_required:
+        refuse(values, (value is Absent.FIELD for value in listed), "is absent")
+    if column.is_list:
+        listed = ["|".join(map(str, map(as_text, value))) if isinstance(value, list) else value for value in listed]
+    texts = list(map(as_text, listed))
+    refuse(values, (not isinstance(text, str) for text in texts), "must be a text, found {}")
+    meanings = dict[str, str]()
+    for text in dict.fromkeys(texts):
+        try:
+            meanings[text] = meaning(text, column)
+        except DataError as error:
+            refuse(values, (other == text for other in texts), str(error))
+    return pd.Series([meanings[text] for text in texts], values.index, object)
 
-    name: str
-    column: Column
-    known: dict[Any, str] = field(default_factory=dict)  # value → what it stands for
 
-    def read(self, values: Iterable[Any], places: Iterable[str]) -> list[str]:
-        """What the values of some rows stand for. places: where these stand."""
-        values = list(values)
-        if not {*map(type, values)} <= PLAIN:
-            if self.column.is_list:
-                values = ["|".join(map(str, map(as_text, v))) if isinstance(v, list) else v for v in values]
-            values = [value if value is Absent.FIELD else as_text(value) for value in values]
-            is_bad = [type(value) not in PLAIN for value in values]
-            refuse(pd.Series(values, places, object, self.name), is_bad, "must be a text, found {}")
-        if len(self.known) > BATCH_ROWS:
-            self.known.clear()
-        for value in [value for value in dict.fromkeys(values) if value not in self.known]:
-            try:
-                self.known[value] = self.meaning(value)
-            except DataError as error:
-                is_bad = [other is value or other == value for other in values]
-                refuse(pd.Series(values, places, object, self.name), is_bad, str(error))
-        return list(map(self.known.__getitem__, values))
-
-    def meaning(self, value: Any) -> str:
-        """What a value stands for. Raises DataError where that is nothing."""
-        text, column = as_text(value), self.column
-        if value is Absent.FIELD and column.is_required:
-            raise DataError("is absent")
-        if LONE_SURROGATE.search(text):
-            raise DataError("holds half a surrogate pair; repair the text")
-        if not text and column.default is None:
-            raise DataError("is empty")
-        return column.read(text) if text and column.read else str(column.default)
+def meaning(text: str, column: Column) -> str:
+    """What a text stands for. Raises DataError where that is nothing."""
+    if LONE_SURROGATE.search(text):
+        raise DataError("holds half a surrogate pair; repair the text")
+    if not text and column.default is None:
+        raise DataError("is empty")
+    return column.read(text) if text and column.read else str(column.default)

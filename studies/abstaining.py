@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from eval.estimates.estimate import Drawing, Measure, Observed, estimate
-from eval.estimates.resampling import FloatArray
+from eval.estimates.estimate import Measure, Observed, estimate
+from eval.estimates.resampling import Drawing, FloatArray
 
 if TYPE_CHECKING:
     from eval.report.plots import Plot

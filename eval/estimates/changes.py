@@ -11,13 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from eval.estimates.estimate import (
-    Drawing,
     Estimate,
     Influences,
     Measure,
@@ -34,6 +33,7 @@ from eval.estimates.estimate import (
 from eval.estimates.resampling import (
     ALPHA,
     MOST_ENUMERATED,
+    Drawing,
     FloatArray,
     all_swaps,
     draws_p,
@@ -96,10 +96,8 @@ class Change:
         sides, measured = {"first": self.first, "second": self.second}, {"measure": self.measure, "unit": self.unit}
         row: dict[str, Any] = {**sides, **self.setting, "dataset": self.dataset, "datasets": self.datasets, **measured}
         row |= {"n_units": self.change.n_units, "n_errors": self.n_errors}
-        for name, side in (("before", self.before), ("after", self.after), ("change", self.change)):
-            row |= {name: side.value, f"{name}_low": side.low, f"{name}_high": side.high}
-        draws = {"n_draws": self.drawing.n_draws, "seed": self.drawing.seed}
-        return {**row, "p": self.p, "p_holm": self.p_holm, **draws}
+        row |= self.before.columns("before") | self.after.columns("after") | self.change.columns("change")
+        return {**row, "p": self.p, "p_holm": self.p_holm, **self.drawing._asdict()}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,8 +121,8 @@ class Paired:
         """(n_draws, 2, n_parts) means over units that are drawn for both alike."""
         earned = np.hstack([self.first.earned, self.second.earned])
         counted = np.hstack([self.first.counted, self.second.counted])
-        n_draws, seed = self.drawing.n_draws, self.drawing.seed
-        return resampled_means(earned, counted, n_draws, seed, self.first.dataset).reshape(n_draws, 2, -1)
+        means = resampled_means(earned, counted, self.drawing, self.first.dataset)
+        return means.reshape(self.drawing.n_draws, 2, -1)
 
     @property
     def gaps(self) -> FloatArray:
@@ -151,8 +149,7 @@ def paired(first: Observed, second: Observed, drawing: Drawing) -> Paired:
     return Paired(first=first, second=second, drawing=drawing)
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """What all changes between two sides in one setting share."""
 
     first: str
@@ -171,9 +168,7 @@ def change_in(measure: Measure, parts: Sequence[Paired], compared: Compared, dat
     by_interval = is_fitted and (measure.is_folded or measure.is_square or measure.core is not None)
     p = None if by_interval else swap_p(measure, parts)
     return Change(
-        first=compared.first,
-        second=compared.second,
-        setting=compared.setting,
+        **compared._asdict(),
         dataset=dataset,
         datasets=tuple(part.first.dataset for part in parts),
         measure=measure.name,

@@ -13,6 +13,7 @@ import numpy as np
 
 from eval.estimates.resampling import (
     ITEMS_PER_KIND,
+    Drawing,
     FloatArray,
     cluster_t_interval,
     percentile_interval,
@@ -29,14 +30,6 @@ Statistic = Callable[[FloatArray], FloatArray]
 Setting = Mapping[str, str | int | None]
 IntervalKind = Literal["percentile", "cluster_t"]
 Row = tuple[str, float, float]  # unit, value, weight
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    """How intervals and p-values are drawn."""
-
-    n_draws: int
-    seed: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,8 +82,7 @@ class Observed:
     def drawn_means(self, drawing: Drawing) -> FloatArray:
         """(n_draws, n_parts) means over resampled units."""
         if drawing not in self.kept_draws:
-            n_draws, seed = drawing.n_draws, drawing.seed
-            self.kept_draws[drawing] = resampled_means(self.earned, self.counted, n_draws, seed, self.dataset)
+            self.kept_draws[drawing] = resampled_means(self.earned, self.counted, drawing, self.dataset)
         return self.kept_draws[drawing]
 
 
@@ -181,8 +173,8 @@ class Estimate:
     """
 
     value: float | None
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
     n_units: int  # that it rests on
     influences: Influences | None = field(default=None, compare=False, repr=False)
     squares: tuple[float, ...] = field(default=(), compare=False, repr=False)
@@ -192,6 +184,10 @@ class Estimate:
     def half(self) -> float | None:
         """Half the interval's width: what tables print after ±."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    def columns(self, name: str) -> dict[str, float | None]:
+        """The value and both ends, as files of results call them."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
     def excludes(self, value: float) -> bool:
         """Whether the interval lies wholly on one side of a value; an unknown one does not."""
@@ -216,7 +212,7 @@ def draws_of(measure: Measure, part: Observed, drawing: Drawing) -> FloatArray:
         added = measure.statistic(part.earned)
         is_mean = measure.is_linear and not measure.is_square and bool((part.counted == 1).all())
         if is_mean and 0 < len(np.unique(added)) * ITEMS_PER_KIND <= len(added):
-            sums = resampled_sums(added[:, None], drawing.n_draws, drawing.seed, part.dataset)[:, 0]
+            sums = resampled_sums(added[:, None], drawing, part.dataset)[:, 0]
             part.kept_draws[key] = np.asarray(sums / len(added))
         else:
             part.kept_draws[key] = measure.statistic(part.drawn_means(drawing))
@@ -288,11 +284,6 @@ def estimate_of(
     """A value and an interval as an estimate. NaN is unknown: an accuracy over no replies is not zero."""
     (low, high), number = interval or (None, None), None if math.isnan(value) else float(value)
     return Estimate(value=number, low=low, high=high, n_units=n_units, influences=influences, **more)
-
-
-def point_estimate(value: float | None, n_units: int) -> Estimate:
-    """A value without an interval; None is unknown."""
-    return Estimate(value=value, low=None, high=None, n_units=n_units)
 
 
 def influences(observed: Observed, measure: Measure) -> FloatArray:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,29 +27,34 @@ CHUNK_CELLS = 2**16  # counters held at once while drawing indices; half a MiB s
 KEPT_CELLS = 2**23  # counters of a dataset that are kept for its other measures: 16 MiB
 
 
+class Drawing(NamedTuple):
+    """How intervals and p-values are drawn."""
+
+    n_draws: int
+    seed: int
+
+
 def rng_for(seed: int, name: str) -> np.random.Generator:
     """A generator of a dataset's own, so that its interval does not depend on which others are scored beside it."""
     return np.random.default_rng([seed, zlib.crc32(name.encode())])
 
 
-def resampled_sums(columns: FloatArray, n_draws: int, seed: int, name: str) -> FloatArray:
+def resampled_sums(columns: FloatArray, drawing: Drawing, name: str) -> FloatArray:
     """Column sums over n_items items drawn with replacement, shape (n_draws, k), for columns of shape (n_items, k).
 
-    seed, name: of the generator, see rng_for.
+    name: of the generator, see rng_for.
 
     Verdicts are few kinds of rows (16 for four 0/1 answers). How often each kind is drawn is exactly multinomial, so
     the cost does not grow with n_items. Items that are few, or mostly different (probabilities), are drawn by index.
     """
     if not len(columns):
-        return np.zeros((n_draws, columns.shape[1]))
+        return np.zeros((drawing.n_draws, columns.shape[1]))
     kinds, n_of_kind = kinds_in(columns)
     if len(kinds) * ITEMS_PER_KIND <= len(columns):
-        counts = rng_for(seed, name).multinomial(len(columns), n_of_kind / len(columns), size=n_draws)
+        counts = rng_for(drawing.seed, name).multinomial(len(columns), n_of_kind / len(columns), size=drawing.n_draws)
         return np.asarray(counts @ kinds, dtype=np.float64)
-    counts_of = kept_counts if len(columns) * n_draws <= KEPT_CELLS else drawn_counts
-    return np.concatenate(
-        [counts.astype(np.float64) @ columns for counts in counts_of(len(columns), n_draws, seed, name)]
-    )
+    counts_of = kept_counts if len(columns) * drawing.n_draws <= KEPT_CELLS else drawn_counts
+    return np.concatenate([counts.astype(np.float64) @ columns for counts in counts_of(len(columns), drawing, name)])
 
 
 def kinds_in(rows: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
@@ -61,30 +67,30 @@ def kinds_in(rows: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
     return ordered[starts], np.diff(starts, append=len(rows))
 
 
-def drawn_counts(n_items: int, n_draws: int, seed: int, name: str) -> Iterator[NDArray[np.uint16]]:
+def drawn_counts(n_items: int, drawing: Drawing, name: str) -> Iterator[NDArray[np.uint16]]:
     """How often each item is in each draw of n_items with replacement, (size, n_items), some draws at a time."""
-    rng, chunk = rng_for(seed, name), max(1, CHUNK_CELLS // n_items)  # of draws, so that memory is bounded
-    for start in range(0, n_draws, chunk):
-        size = min(chunk, n_draws - start)
+    rng, chunk = rng_for(drawing.seed, name), max(1, CHUNK_CELLS // n_items)  # of draws, so that memory is bounded
+    for start in range(0, drawing.n_draws, chunk):
+        size = min(chunk, drawing.n_draws - start)
         drawn = rng.integers(n_items, size=(size, n_items), dtype=np.int64)
         drawn += n_items * np.arange(size)[:, None]
         yield np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items).astype(np.uint16)
 
 
 @lru_cache(maxsize=8)
-def kept_counts(n_items: int, n_draws: int, seed: int, name: str) -> list[NDArray[np.uint16]]:
+def kept_counts(n_items: int, drawing: Drawing, name: str) -> list[NDArray[np.uint16]]:
     """The same, kept: measures and settings of one dataset have the same draws."""
-    return list(drawn_counts(n_items, n_draws, seed, name))
+    return list(drawn_counts(n_items, drawing, name))
 
 
-def resampled_means(earned: FloatArray, counted: FloatArray, n_draws: int, seed: int, name: str) -> FloatArray:
+def resampled_means(earned: FloatArray, counted: FloatArray, drawing: Drawing, name: str) -> FloatArray:
     """Σ earned / Σ counted per column over resampled items, shape (n_draws, k); NaN where a draw counts nothing.
 
     earned, counted: shape (n_items, k); an item that is not counted in a column earns nothing there.
     """
     if len(counted) and (counted == 1).all():  # as mostly: half of the sums are known
-        return resampled_sums(earned, n_draws, seed, name) / len(earned)
-    return ratio(resampled_sums(np.hstack([earned, counted]), n_draws, seed, name))
+        return resampled_sums(earned, drawing, name) / len(earned)
+    return ratio(resampled_sums(np.hstack([earned, counted]), drawing, name))
 
 
 def ratio(sums: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from eval.estimates.changes import Change, adjusted, family
+from eval.estimates.changes import SCORE_FIGURES, Change, adjusted, family
 from eval.estimates.comparability import Difference, difference_lines, differing
 from eval.estimates.estimate import Estimate, by_chance
 from eval.estimates.seeds import change_over_seeds, over_seeds, surely
@@ -34,7 +34,7 @@ from evenhand.errors import DataError
 WORDS = Path(__file__).with_name("words.j2")
 Changes = Mapping[str, Sequence[Change]]  # row → the changes from another one to it
 Lead = tuple[CardFigure, Change]  # of one arm over another
-INTERVAL = {"": "value", "_low": "low", "_high": "high"}  # end of a column's name → field of an Estimate
+UNKNOWN = Estimate(value=None, n_units=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +67,12 @@ class PooledFigure:
             level, *seeds = self.levels(arm)
             chances = [chance for seed in seeds or [level] if (chance := by_chance(seed)) is not None]
             line: dict[str, Any] = {"figure": figure.words, "name": figure.name, "arm": arm}
-            line |= {end: figure.shown(getattr(level, end)) for end in INTERVAL.values()}
+            line |= {end: figure.shown(getattr(level, end)) for end in SCORE_FIGURES}
             is_raised = figure.is_absolute or figure.is_square
             line["chance"] = figure.shown(fmean(chances)) if is_raised and chances else None
             if change := self.pooled.get(arm):
                 before = change.before.value
-                ends = ends_of("squares" if figure.is_square else "change", change.change)
+                ends = change.change.columns("squares" if figure.is_square else "change")
                 line |= {**ends, "p_holm": change.p_holm, **({"seeds": len(seeds)} if is_pooled else {})}
                 line |= {"of": None if before == self.base.value else figure.shown(before)}
                 words = significance(change.direction)
@@ -174,10 +174,10 @@ class StudyCard:
             row: dict[str, Any] = {f"{self.study}_run": getattr(self.runs.get(arm.name), "name", None)}
             for pooled in self.figures:
                 name, change = pooled.figure.name, pooled.rows.get(arm.name)
-                level = change.after if change else None
-                row |= ends_of(name, pooled.base if arm.name == BASE else level)
+                level, rise = (change.after, change.change) if change else (UNKNOWN, UNKNOWN)
+                row |= (pooled.base if arm.name == BASE else level).columns(name)
                 if arm.name != BASE:
-                    row |= ends_of(f"change_{name}", change.change if change else None)
+                    row |= rise.columns(f"change_{name}")
                     row |= {f"change_{name}_{p}": getattr(change, p, None) for p in ("p", "p_holm")}
             has_rank = arm.name == BASE or row.get(self.lowest) is not None
             why_not = self.unranked.get(arm.name) or ("" if has_rank else f"has no {self.lowest}")
@@ -474,11 +474,6 @@ def changes_against(
     of_pairs = [compare({**base, name: judges[name]}, options) for name in names]
     is_unranked = [bool(unranked[name]) for name in names]
     return dict(zip(names, adjusted(of_pairs, is_unranked, lambda c: (families[c.second], *family(c))), strict=True))
-
-
-def ends_of(name: str, estimate: Estimate | None) -> dict[str, float | None]:
-    """An estimate in three columns: the value's, and those of both ends."""
-    return {f"{name}{end}": getattr(estimate, key, None) for end, key in INTERVAL.items()}
 
 
 def family_of_arm(arm: CardArm) -> str:

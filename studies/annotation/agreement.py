@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Score
-from eval.estimates.estimate import Drawing, Estimate, Measure, added_up, clustered, estimate_of, point_estimate
-from eval.estimates.resampling import N_DRAWS, SEED, FloatArray, mcnemar_p, percentile_interval, resampled_sums
+from eval.estimates.estimate import Estimate, Measure, added_up, clustered, estimate_of
+from eval.estimates.resampling import N_DRAWS, SEED, Drawing, FloatArray, mcnemar_p, percentile_interval, resampled_sums
 from eval.report.tables import console, number, p_value, printed, with_rows
 from evenhand.files import shipped_yaml
 from studies.annotation.labels import Labels
@@ -43,7 +43,7 @@ def kappa_of(pairs: Sequence[Pair], answers: Sequence[str]) -> Estimate:
     tables = np.zeros((len(units), len(answers), len(answers)))
     for unit, first, second in pairs:
         tables[units.index(unit), answers.index(first), answers.index(second)] += 1
-    sums = resampled_sums(tables.reshape(len(units), -1), DRAWING.n_draws, DRAWING.seed, "kappa")
+    sums = resampled_sums(tables.reshape(len(units), -1), DRAWING, "kappa")
     value = float(kappa(tables.sum(axis=0)))
     return estimate_of(value, percentile_interval(kappa(sums.reshape(-1, *tables.shape[1:]))), len(units))
 
@@ -81,13 +81,13 @@ def against_judge(pairs: Sequence[Pair], task: Task) -> dict[str, Estimate]:
     # The draw is balanced: weights make the judge's answers as frequent as in the whole run.
     has_weights = all(n_drawn[answer] or not n for answer, n in task.in_run.items())
     weighted = [(unit, judge == person, task.in_run[judge] / n_drawn[judge]) for unit, judge, person in pairs]
-    in_run = share_of(weighted) if has_weights else point_estimate(None, 0)
+    in_run = share_of(weighted) if has_weights else Estimate(value=None, n_units=0)
     figures = {**agreements(pairs, task.answers), "agreement_in_run": in_run}
     if len(task.answers) == 2:
         errors = [[(u, person != judge, 1.0) for u, judge, person in pairs if judge == a] for a in task.answers]
         lenient, strict = (sum(is_wrong for _, is_wrong, _ in of_answer) for of_answer in errors)
         figures |= {"leniency": share_of(errors[0]), "strictness": share_of(errors[1])}
-        figures["mcnemar_p"] = point_estimate(mcnemar_p(lenient, strict), len(pairs))
+        figures["mcnemar_p"] = Estimate(value=mcnemar_p(lenient, strict), n_units=len(pairs))
     return figures
 
 

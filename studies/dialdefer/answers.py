@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Paired
-from eval.estimates.estimate import Drawing, Measure, Observed
-from eval.estimates.resampling import FloatArray
+from eval.estimates.estimate import Measure, Observed
+from eval.estimates.resampling import Drawing, FloatArray
 from eval.shift.answer import LITTLE, Answer, Shift, answer, contrasted
 from evenhand.completions import UNLIKELY
 from studies.dialdefer import scores

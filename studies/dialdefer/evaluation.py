@@ -11,7 +11,7 @@ import pandas as pd
 
 from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import Difference, differences, rendering_differences
-from eval.evaluation import Evaluation, VerdictFiles
+from eval.evaluation import Evaluation
 from eval.options import Options
 from eval.report.tables import TableSpec
 from eval.results import Results
@@ -38,7 +38,7 @@ SIGNS = "← skepticism    DDS, pp    deference →"
 
 
 def read_files(options: Options) -> tuple[dict[str, JudgedRun], list[str], list[str]]:
-    """Every model in some files; see VerdictFiles."""
+    """Every model in some files; see Evaluation."""
     judges, ignored = load_external(options.sources, options.of(DialDeferOptions).parser)
     return judges, ignored, [reason for judge in judges.values() for reason in judge.left_out]
 
@@ -328,7 +328,8 @@ EVALUATION = Evaluation[JudgedRun](
     words=Path(__file__).with_name("words.j2"),
     read=lambda run, options: [judged(run, options.of(DialDeferOptions).parser)],
     with_errors=True,
-    files=VerdictFiles(layout=LAYOUT, read=read_files),
+    layout=LAYOUT,
+    read_files=read_files,
     check=check,
     differences=judged_differences,
     differences_beside=differences_beside,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from eval.estimates.comparability import check_comparable, difference_lines, differences
-from eval.report.browser import Asked, write_browser
 from eval.runs import judge_names
 from evenhand.errors import DataError
 from evenhand.lease import locked
@@ -21,6 +20,7 @@ from studies.dialdefer import measures, panels
 from studies.dialdefer.records import Condition, Factors, Item
 from studies.dialdefer.render import AIO_DATASETS, aio_judgment, relabel
 from studies.flips import FLIPS_FILE, KIND, Flip, FlipSide, write_flips
+from studies.items_browser import Asked, write_browser
 from studies.markdown import filled
 from studies.prompt_texts import prompt_texts
 
@@ -67,7 +67,7 @@ def varied(factors: Factors) -> list[str]:
 
 
 def write_items(folder: Path, runs: Mapping[str, panels.JudgedRun], *, shows_aio: bool) -> list[Path]:
-    """The browser of the items of some runs; see eval.report.browser."""
+    """The browser of the items of some runs; see studies.items_browser."""
     withheld = WITHHELD | ({} if shows_aio else PERSONAL)
     items = {item_id: item for run in runs.values() for item_id, item in panels.item_texts(run).items()}
     texts = {

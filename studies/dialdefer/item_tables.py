@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Compared, change_in
-from eval.estimates.estimate import Drawing, Observed, estimate
+from eval.estimates.estimate import Observed, estimate
+from eval.estimates.resampling import Drawing
 from eval.report.tables import TableSpec
 from studies.dialdefer.measures import CONDITIONS, credit, dds_pp, deltas_pp, flip_masks
 from studies.dialdefer.panels import JudgedRun, Panel, labels_of, setting_panels, without_lost

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from eval.estimates.changes import Paired, paired
-from eval.estimates.estimate import Drawing, Measure, Observed, Statistic
-from eval.estimates.resampling import FloatArray
+from eval.estimates.estimate import Measure, Observed, Statistic
+from eval.estimates.resampling import Drawing, FloatArray
 from studies.abstaining import MEASURES, UNCLEAR, Claims
 from studies.dialdefer import measures
 from studies.dialdefer.panels import Panel, check_same_items, without_lost

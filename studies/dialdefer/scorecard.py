@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.estimates.changes import Change, Compared, Paired, change_in
-from eval.estimates.estimate import Drawing, Measure
+from eval.estimates.estimate import Measure
+from eval.estimates.resampling import Drawing
 from eval.evaluation import Card, CardFigure
 from eval.options import Options
 from eval.report.tables import number, percent, signed

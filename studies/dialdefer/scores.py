@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, change_in, scores_frame
-from eval.estimates.estimate import Drawing, Estimate, estimate, point_estimate, without_interval
-from eval.estimates.resampling import mcnemar_p
+from eval.estimates.estimate import Estimate, estimate, without_interval
+from eval.estimates.resampling import Drawing, mcnemar_p
 from eval.report.tables import is_unknown
 from eval.runs import judge_names
 from evenhand.errors import DataError
@@ -104,7 +104,7 @@ def estimates_over(parts: Sequence[Mapping[str, Any]], drawing: Drawing) -> Iter
     by_unit = {"p": {"mcnemar_p_acceptance": mcnemar_p(*pairs)}, "count": counts, "rate": rates}
     for unit, values in by_unit.items():
         for name, value in values.items():
-            yield name, unit, point_estimate(value, counts["n_items"])
+            yield name, unit, Estimate(value=value, n_units=counts["n_items"])
 
 
 def score_judge(judge: JudgedRun, denominators: Sequence[str], drawing: Drawing) -> list[Score]:
@@ -292,7 +292,7 @@ def acceptance(alike: Change, pairs: Pairs) -> Iterator[Change]:
         before, after = (measures.mean_or_none([of_pair[side][i] for of_pair in rates]) for side in (0, 1))
         rise = None if before is None or after is None else after - before
         sides: dict[str, Any] = {
-            name: point_estimate(None if rate is None else 100 * rate, alike.change.n_units)
+            name: Estimate(value=None if rate is None else 100 * rate, n_units=alike.change.n_units)
             for name, rate in (("before", before), ("after", after), ("change", rise))
         }
         yield replace(alike, measure=f"accept_{framing}", unit="%", p=None, p_holm=None, **sides)

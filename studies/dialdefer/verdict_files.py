@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from eval.runs import reading_shares
-from eval.verdict_files import NO, Absent, Column, Layout, Texts, as_id, one_of, place, read_rows, refuse
+from eval.verdict_files import NO, Absent, Column, Layout, as_id, one_of, place, read_rows, refuse, texts_in
 from evenhand.errors import DataError
 from evenhand.sources.record_fields import shown
 from studies.dialdefer.datasets import DATASET_NAMES
@@ -158,7 +158,7 @@ def read_replies(frame: pd.DataFrame, parser: str) -> pd.DataFrame:
     read = pd.Categorical.from_codes(np.select([*how.values()], range(4), 4), [*how, "given null"])
     reply[failed] = ERROR
     label, is_aio = np.full(len(frame), "", dtype=object), frame["dataset"].isin(AIO_DATASETS)
-    label[is_aio] = Texts("label", LABEL).read(frame["label"][is_aio], frame.index[is_aio])  # not of other datasets
+    label[is_aio] = texts_in(frame["label"][is_aio], LABEL)  # not of other datasets
     texts = {"label": label, **{name: frame[name].to_numpy() for name in TEXTS}}
     coded = {name: pd.Categorical.from_codes(*pd.factorize(values)) for name, values in texts.items()}
     return pd.DataFrame({**coded, "reply": reply, "parsed": parsed, "read": read})

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from eval.estimates.changes import Paired
-from eval.estimates.estimate import Drawing, Measure
-from eval.estimates.resampling import FloatArray
+from eval.estimates.estimate import Measure
+from eval.estimates.resampling import Drawing, FloatArray
 from eval.shift.answer import LITTLE, Shift, contrasted
 from studies.framing import measures
 from studies.framing.grids import PUSHED_BY, FramedRun, Grid

@@ -12,7 +12,7 @@ import pandas as pd
 
 from eval.estimates.changes import Change, family
 from eval.estimates.resampling import FloatArray, holm
-from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles, from_blocks, observed_changes
+from eval.evaluation import Block, Card, CardFigure, Evaluation, from_blocks, observed_changes
 from eval.options import Options
 from eval.report.tables import TableSpec, legend, table_from, yaml_tables
 from eval.results import Results, by_change, changes_table
@@ -117,8 +117,8 @@ def answers_of(results: Results) -> dict[str, Answer]:
 
 
 def write_items(results: Results, folder: Path) -> list[Path]:
-    """The framings of each item beside each other; see eval.report.browser."""
-    from eval.report.browser import write_browser
+    """The framings of each item beside each other; see studies.items_browser."""
+    from studies.items_browser import write_browser
 
     texts = {place: own for run in results.judges.values() for place, own in item_texts(run).items()}
     return write_browser(folder, asked_by(results.judges), texts)
@@ -348,7 +348,7 @@ def item_texts(run: FramedRun) -> dict[tuple[str, str], dict[str, str]]:
 
 def asked_by(runs: Mapping[str, FramedRun]) -> Iterator[Any]:
     """Every reply of some runs: of each case and order the baseline's first, and flips from its answer."""
-    from eval.report.browser import Asked
+    from studies.items_browser import Asked
 
     for name, run in runs.items():
         is_open = shows_texts(run)
@@ -384,9 +384,8 @@ EVALUATION = Evaluation[FramedRun](
     heading="Does the framing move the judge?",
     words=Path(__file__).with_name("words.j2"),
     read=lambda run, _: [framed_run(run)],
-    files=VerdictFiles(
-        layout=LAYOUT, read=lambda options: (*load_answers(options.sources, options.of(FramingOptions).baseline), [])
-    ),
+    layout=LAYOUT,
+    read_files=lambda options: (*load_answers(options.sources, options.of(FramingOptions).baseline), []),
     **from_blocks(lambda judge, _: blocks_of(judge)),
     family=family_of,
     headline={"measure": "shift", "group": ALL},

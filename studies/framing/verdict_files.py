@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from eval.runs import PlannedPrompt
-from eval.verdict_files import Absent, Column, Layout, Texts, as_id, one_of, place, read_rows, refuse, repeat_doubts
+from eval.verdict_files import Absent, Column, Layout, as_id, one_of, place, read_rows, refuse, repeat_doubts, texts_in
 from evenhand.config import did_you_mean
 from evenhand.errors import DataError
 from evenhand.records import Completion, digest
@@ -68,7 +68,7 @@ def read_replies(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows, each with an answer or a response."""
     has_none = (frame["answer"] == Absent.FIELD) & (frame["response"] == Absent.FIELD)
     refuse(frame["answer"], has_none, "is absent, and so is a response to read it from; an unparsed one is empty")
-    return frame.assign(**{name: Texts(name, TEXT).read(frame[name], frame.index) for name in ("answer", "response")})
+    return frame.assign(**{name: texts_in(frame[name], TEXT) for name in ("answer", "response")})
 
 
 def answer_names(paths: Sequence[Path], rows: pd.DataFrame) -> list[str]:

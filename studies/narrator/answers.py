@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from eval.estimates.changes import Paired, paired
-from eval.estimates.estimate import Drawing, Row, added_up
+from eval.estimates.estimate import Row, added_up
+from eval.estimates.resampling import Drawing
 from eval.shift.answer import Answer, Shift, answer, shift_over_units, with_extremes
 from studies.narrator.judged_runs import SAME, Judgment, NarratorRun
 from studies.narrator.measures import DETECTION, Setting, by_setting, innocents, mean_rows, part

@@ -11,7 +11,7 @@ from typing import Any
 from eval.estimates.changes import Change, Score
 from eval.estimates.comparability import differences
 from eval.estimates.estimate import Estimate
-from eval.evaluation import Block, Card, CardFigure, Evaluation, VerdictFiles, observed_changes
+from eval.evaluation import Block, Card, CardFigure, Evaluation, observed_changes
 from eval.options import Options
 from eval.results import Results
 from eval.runs import FinishedRun
@@ -41,7 +41,7 @@ def read(run: FinishedRun, options: Options) -> list[NarratorRun]:
 
 
 def read_files(options: Options) -> tuple[dict[str, NarratorRun], list[str], list[str]]:
-    """See VerdictFiles."""
+    """See Evaluation."""
     return *judged_runs.load_verdicts(options.sources, options.of(NarratorOptions).conversations), []
 
 
@@ -228,7 +228,8 @@ EVALUATION = Evaluation[NarratorRun](
     words=Path(__file__).with_name("words.j2"),
     read=read,
     with_errors=True,
-    files=VerdictFiles(layout=judged_runs.LAYOUT, read=read_files),
+    layout=judged_runs.LAYOUT,
+    read_files=read_files,
     differences=partial(differences, stated_keys=judged_runs.WHAT_WAS_ASKED),
     scores=scores_of,
     changes=changes_of,

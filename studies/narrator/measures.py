@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from eval.estimates.changes import Score
-from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered, point_estimate
+from eval.estimates.estimate import Estimate, Measure, Observed, Row, added_up, clustered
 from eval.estimates.resampling import mcnemar_p
 from studies.narrator.judged_runs import POOLED, Judgment, NarratorRun
 from studies.narrator.options import Denominator, Detection, NarratorOptions
@@ -251,7 +251,7 @@ def scores_of(name: str, run: NarratorRun, options: NarratorOptions = DEFAULT) -
                         dataset=run.plan[0].dataset,
                         measure=measure,
                         unit=UNITS.get(measure, "count" if measure.startswith("n_") else "%"),
-                        estimate=value if isinstance(value, Estimate) else point_estimate(value, n_units),
+                        estimate=value if isinstance(value, Estimate) else Estimate(value=value, n_units=n_units),
                     )
 
 

@@ -14,7 +14,8 @@ from statistics import fmean
 from typing import Any
 
 from eval.estimates.changes import Paired
-from eval.estimates.estimate import Drawing, Estimate, Measure, clustered
+from eval.estimates.estimate import Estimate, Measure, clustered
+from eval.estimates.resampling import Drawing
 from eval.report.tables import number
 from eval.shift.answer import LITTLE, Answer, Shift, answer, shift_over_units, with_extremes
 from studies.pluraleval import observe

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
-from eval.estimates.estimate import Estimate, point_estimate
+from eval.estimates.estimate import Estimate
 from eval.evaluation import Card, CardFigure, Evaluation
 from eval.options import Options
 from eval.report.tables import TableSpec, number, yaml_tables
@@ -123,13 +123,14 @@ def scores_of_run(name: str, run: PluralEvalRun) -> Iterator[Score]:
         for quantity, p, p_holm, n_threads in wilcoxon_tests(run.values, threads):
             setting = {**quantity.setting, "judged_by": judged_by}
             for test, value in (("wilcoxon_p", p), ("wilcoxon_p_holm", p_holm)):
-                yield score(dataset, f"{quantity.measure}_{test}", "p", point_estimate(value, n_threads), **setting)
+                measure, test_p = f"{quantity.measure}_{test}", Estimate(value=value, n_units=n_threads)
+                yield score(dataset, measure, "p", test_p, **setting)
         for pairing, by_thread in gaps.items():
             if votes := [by_thread[thread] for thread in threads if thread in by_thread]:
-                gap = point_estimate(fmean(votes), len(votes))
+                gap = Estimate(value=fmean(votes), n_units=len(votes))
                 yield score(dataset, "mean_vote_gap", "count", gap, task="pairwise", pairing=pairing)
     for step, framing, state, n, rate in run.states:
-        share = point_estimate(rate, round(n / rate))
+        share = Estimate(value=rate, n_units=round(n / rate))
         yield score(run.whole, "state_rate", "rate", share, step=step, framing=framing, state=state)
 
 

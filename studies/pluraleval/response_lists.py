@@ -183,7 +183,8 @@ def items_at(lines: Sequence[str], starts: Sequence[Start]) -> list[str]:
     if len(items) > 1:
         *earlier, last = items
         del last[max(map(len, earlier)) :]
-        del last[0][max(len(item[0]) for item in earlier) :]
+        if all(len(item[0]) == 1 for item in earlier):  # hard-wrapped ones differ by themselves
+            del last[0][1:]
     return texts_of([[line for block in item for line in block] for item in items])
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from eval.estimates.changes import Change, Compared, Score, change_in, paired
 from eval.estimates.comparability import Difference, judge_differences
-from eval.estimates.estimate import Drawing, Estimate, Measure, Observed, added_up, estimate_of, point_estimate
-from eval.estimates.resampling import FloatArray, percentile_interval, resampled_sums
+from eval.estimates.estimate import Estimate, Measure, Observed, added_up, estimate_of
+from eval.estimates.resampling import Drawing, FloatArray, percentile_interval, resampled_sums
 from evenhand.errors import DataError
 from studies.annotation.agreement import kappa_of, share_of
 from studies.built_folder import read_manifest
@@ -66,7 +66,7 @@ def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
         for direction in DIRECTIONS:
             setting = {**whose, "dataset": dataset, "direction": direction}
             some = of_dataset[(of_dataset["direction"] == direction) | (direction == ALL)]
-            yield score("n_flips", "count", point_estimate(len(some), len(some)), **setting)
+            yield score("n_flips", "count", Estimate(value=len(some), n_units=len(some)), **setting)
             for column, measure in MEASURES.items() if len(some) else ():
                 for label, share in shares(some, column).items():
                     yield score(measure, "%", share, label=label, **setting)
@@ -78,7 +78,7 @@ def scores_of(flips: pd.DataFrame, drawing: Drawing) -> Iterator[Score]:
     n_replies = states.total()
     for state, n in (states + Counter({TIE: int((flips["state"] == TIE).sum())})).items():
         n_asked = len(flips) if state == TIE else n_replies
-        yield score("state_rate", "rate", point_estimate(n / n_asked, n_asked), state=state, **whose)
+        yield score("state_rate", "rate", Estimate(value=n / n_asked, n_units=n_asked), state=state, **whose)
 
 
 def shares(coded: pd.DataFrame, column: str) -> dict[str, Estimate]:
@@ -100,7 +100,7 @@ def ratio_of(coded: pd.DataFrame, column: str, label: str, drawing: Drawing) -> 
     observed = added_up("ratios", rows)
     means, n_units = observed.means, len(observed.units)
     if not (means > 0).all():
-        return point_estimate(None, n_units)
+        return Estimate(value=None, n_units=n_units)
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn = observed.drawn_means(drawing)
         draws = drawn[:, 0] / drawn[:, 1]
@@ -137,7 +137,7 @@ def alpha_of(
     places, names = pd.factorize(np.asarray(units, dtype=object))
     matrices = np.zeros((len(names), len(labels), len(labels)))
     np.add.at(matrices, places, [coincidence(of_flip, labels) for of_flip in ratings])
-    sums = resampled_sums(matrices.reshape(len(matrices), -1), drawing.n_draws, drawing.seed, "alpha")
+    sums = resampled_sums(matrices.reshape(len(matrices), -1), drawing, "alpha")
     draws = alpha(sums.reshape(-1, len(labels), len(labels)))
     return estimate_of(float(alpha(matrices.sum(axis=0))), percentile_interval(draws), len(matrices))
 
@@ -242,7 +242,7 @@ def gone(flips: pd.DataFrame, searched: Searched) -> pd.DataFrame:
 def share_gone(flips: pd.DataFrame) -> Estimate:
     """The share that is no flip on the other side, over items; unknown without flips."""
     rows = [(unit, is_gone, 1.0) for unit, is_gone in zip(flips["unit"], flips["is_gone"], strict=True)]
-    return share_of(rows) if rows else point_estimate(None, 0)
+    return share_of(rows) if rows else Estimate(value=None, n_units=0)
 
 
 def moved_scores(base: CodedRun, after: CodedRun, names: tuple[str, str]) -> Iterator[Score]:

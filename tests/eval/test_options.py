@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eval.__main__ import score_main
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from eval.options import Options, verb_options
 from evenhand.errors import ConfigError, DataError
 from evenhand.files import shipped_yaml

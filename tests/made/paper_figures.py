@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from studies.dialdefer.measures import ABSENT, RIGHT
 from studies.dialdefer.panels import MAIN_ROLES
 from studies.dialdefer.render import own_labels

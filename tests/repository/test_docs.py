@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from eval.options import Options
 from evenhand.cli import planning
 from evenhand.cli.command import entry_of

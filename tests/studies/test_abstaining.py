@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from eval.estimates.estimate import Drawing, estimate
+from eval.estimates.estimate import estimate
+from eval.estimates.resampling import Drawing
 from studies.abstaining import MEASURES, UNCLEAR, Claims, risks
 
 DRAWING = Drawing(n_draws=200, seed=1)

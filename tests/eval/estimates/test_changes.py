@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import ttest_rel
 
 from eval.estimates.changes import Compared, adjusted, change_in, paired, swap_p
-from eval.estimates.estimate import Drawing, Measure, Observed
+from eval.estimates.estimate import Measure, Observed
+from eval.estimates.resampling import Drawing
 
 DRAWING = Drawing(n_draws=2000, seed=1)
 BETWEEN = Compared("before", "after", {})

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from eval.estimates.changes import Compared, change_in, paired
 from eval.estimates.estimate import (
-    Drawing,
     Estimate,
     Measure,
     Observed,
@@ -26,7 +25,7 @@ from eval.estimates.estimate import (
     unparsed_range,
     without_interval,
 )
-from eval.estimates.resampling import FEWEST_CLUSTERS, standard_error
+from eval.estimates.resampling import FEWEST_CLUSTERS, Drawing, standard_error
 from evenhand.errors import DataError
 
 SHARE = Measure(name="share", unit="%", statistic=lambda m: 100 * m[..., 0], interval="cluster_t", is_share=True)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, permutation_test, sem, t
 
 from eval.estimates.resampling import (
+    Drawing,
     all_swaps,
     cluster_t_interval,
     draws_p,
@@ -83,7 +84,7 @@ def test_all_swaps_give_the_exact_paired_permutation_test():
 @pytest.mark.parametrize("values", [np.arange(40.0), np.repeat([0.0, 1.0], 400)], ids=["by index", "by kind"])
 def test_draws_have_the_mean_and_variance_of_sums(values):
     n, columns = len(values), values[:, None]
-    drawn = resampled_sums(columns, 20_000, 2, "dataset")[:, 0]
+    drawn = resampled_sums(columns, Drawing(20_000, 2), "dataset")[:, 0]
     swapped = swapped_sums(columns, 20_000, np.random.default_rng(3))[:, 0]
     assert drawn.mean() == pytest.approx(values.sum(), rel=0.01)
     assert drawn.var() == pytest.approx(n * values.var(), rel=0.04)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from eval.options import Options
 from evenhand.cli.demo import FOUND, found, main
 from evenhand.cli.scorecard import main as scorecard_main

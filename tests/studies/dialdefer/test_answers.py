@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from studies.dialdefer.answers import LEAN, answer_of, placebo_shifts
 from studies.dialdefer.evaluation import in_orders
 from studies.dialdefer.panels import load_run

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import agreement, agreement_tables, alignments, flip_counts, item_frame, item_tables
 from studies.dialdefer.measures import ERROR, TIE, UNPARSED, credit, dds_pp

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from eval.estimates.changes import Compared, change_in
-from eval.estimates.estimate import Drawing, estimate
+from eval.estimates.estimate import estimate
+from eval.estimates.resampling import Drawing
 from studies.dialdefer.measures import ACCEPT, REJECT, UNPARSED
 from studies.dialdefer.options import DENOMINATORS
 from studies.dialdefer.panels import both_orders

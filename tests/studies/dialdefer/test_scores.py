@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from eval.__main__ import compare_main
 from eval.estimates.changes import Compared
 from eval.estimates.comparability import differences
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from eval.options import Options
 from eval.results import load_runs, results_as_read
 from evenhand.errors import DataError

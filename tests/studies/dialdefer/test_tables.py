@@ -20,7 +20,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from evenhand.files import shipped_yaml
 from studies.dialdefer.item_tables import reversal_table
 from studies.dialdefer.tables import (

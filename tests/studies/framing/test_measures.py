@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from eval.__main__ import report_main, score_main
-from eval.estimates.estimate import Drawing, estimate, unparsed_range
+from eval.estimates.estimate import estimate, unparsed_range
+from eval.estimates.resampling import Drawing
 from eval.options import Options
 from eval.results import read_run, results_of_runs
 from evenhand.files import shipped_yaml, write_jsonl

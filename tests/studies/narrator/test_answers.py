@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from studies.narrator.answers import shifts_of
 from studies.narrator.measures import Setting, effects
 from tests.made.narrator_judgments import judgment

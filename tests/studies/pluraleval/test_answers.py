@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from eval.estimates.estimate import Drawing
+from eval.estimates.resampling import Drawing
 from studies.pluraleval.answers import FIGURES, shifts_of
 from studies.pluraleval.observe import JudgedList, Quantity, values_of
 from studies.pluraleval.records import Reply

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.report.browser import Asked, write_browser
+from studies.items_browser import Asked, write_browser
 from tests.made.hostile_texts import HOSTILE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
