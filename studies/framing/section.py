@@ -189,11 +189,11 @@ class FramingSection(StudySection):
         yield "framing" in used and not has_text, f"{where}: ask shows {{{{ framing }}}}, but it has no text"
         of_reply = bool(used & {*asking.REPLY_NAMES})
         yield of_reply, f"{where}: {' and '.join(asking.REPLY_NAMES)} exist behind a reply alone; set follow_up_to"
-        is_idle = (
-            framing.ask and self.symbols and self.orders == "both" and not (self.scale or self.shows_order(framing))
-        )
+        is_meant = self.symbols or self.model_fields_set & {"orders", "symbols"} == {"orders"}  # a run's config has all
+        is_idle = framing.ask and is_meant and self.orders == "both" and not (self.scale or self.shows_order(framing))
         showing = "{{ first }}, {{ second }}, {{ symbol.NAME }} or {{ choices }}"
-        yield bool(is_idle), f"{where}: orders: both needs {showing} in its texts; show them, or set orders: given"
+        way_out = 'show them, with symbols such as ["1", "2"], or set orders: given'
+        yield bool(is_idle), f"{where}: orders: both needs {showing} in its texts; {way_out}"
 
     def shows_order(self, framing: Framing) -> bool:
         """Whether a framing's prompt depends on the order of the answers."""
