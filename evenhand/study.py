@@ -112,6 +112,11 @@ class StudySection(Closed):
         """How many items cannot be asked, and are counted only."""
         return 0
 
+    @property
+    def why_left_out(self) -> str:
+        """Why they cannot, a line for each reason."""
+        return ""
+
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Replies to a unit's first prompts that `evenhand show` may suppose, to show what is asked behind them."""
         return {}

@@ -107,7 +107,7 @@ def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for
     counts = f"{plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here"
     counts += ", and more that depend on the replies" if plan_grows else ""
     if n_left_out:
-        counts += f"; {n_left_out} items cannot be asked and are left out (`evenhand show` says why)"
+        counts += f"; {n_left_out} items cannot be asked and are left out:{config.study.why_left_out}"
     say(f"{path}: {counts}", sys.stderr)
     schedule = Schedule(LazyUnits(plan.own_units, units.units.__getitem__), answers, config.sampling)
     if plan.own:

@@ -120,6 +120,7 @@ def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder, monkeypatch):
 
 
 def test_a_package_that_is_absent_is_not_told_as_a_damaged_checkpoint(tmp_path, monkeypatch):
+    folder = save_checkpoint(tmp_path / "model")
     monkeypatch.setitem(sys.modules, "accelerate", None)
     with pytest.raises(ModelError, match=r"accelerate.*; `pip install 'evenhand\[local\]'` brings what is missing"):
-        checkpoints.load_model(save_checkpoint(tmp_path / "model"), device_map="meta")
+        checkpoints.load_model(folder, device_map="meta")

@@ -87,7 +87,8 @@ def planned(config: InferenceConfig, checks: list[Check]) -> tuple[list[Prompt],
             further = tuple(next(filter(None, rounds), ()))
         says = f"{', '.join(dict.fromkeys(prompt.dataset for prompt in prompts))}: {len(prompts):,} prompts"
         growing = " at first, and more that depend on the replies: no estimate here holds those" * units.plan_grows
-        checks.append(ok("data", says + growing))
+        left_out = f"; {config.study.n_left_out} items are left out:{config.study.why_left_out}"
+        checks.append(ok("data", says + growing + left_out * bool(config.study.n_left_out)))
     return prompts, further
 
 

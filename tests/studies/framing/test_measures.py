@@ -162,10 +162,11 @@ def bent(tmp_path_factory):
         yield run_of(root, study(claims(root / "items.jsonl", 60)), planted(0, defers=0.4), patch, name="judge0")
 
 
-def test_items_that_could_not_be_asked_are_counted_in_the_answer(tmp_path, monkeypatch):
+def test_items_that_could_not_be_asked_are_counted_in_the_answer(tmp_path, monkeypatch, capsys):
     items = claims(tmp_path / "items.jsonl", 6)
     items.write_text(items.read_text() + '{"id": "x", "topic": "odd", "yes": "claim"}\n')
     run = run_of(tmp_path, study(items, skip="counted"), planted(0), monkeypatch)
+    assert f"are left out:\n  - {items}:7, statement, claim: 'no' is empty" in capsys.readouterr().err
     items.unlink()
     assert "over 6 items (1 more could not be asked)" in results_of_runs("framing", [run], OPTIONS).answer[0]
 
