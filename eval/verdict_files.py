@@ -27,7 +27,7 @@ from evenhand.sources.record_fields import LONE_SURROGATE, Record, shown
 
 NO = {"", "false", "0", "0.0", "none", "null", "nan", "[]", "{}"}  # what stands for nothing, in lower case
 WHOLE = re.compile(r"-?\d{1,15}\.0")
-BATCH_ROWS = 8192  # of a frame
+BATCH_ROWS, CHUNK_ROWS = 8192, 256  # of a frame; that are held as records at once, and stay in the processor's cache
 RECORD_PLACE = "record_place"  # a row's field that says where the record stands of which a mapping has made it
 TABLES = (".csv", ".tsv", ".parquet")  # all rows of which have the same columns
 
@@ -37,6 +37,9 @@ class Absent(Enum):
 
     FIELD = "absent"
     __hash__ = object.__hash__  # Enum's own is not in C
+
+
+PLAIN = {str, int, float, type(None), Absent}  # values of these types that are equal have one text; 1 and True do not
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +97,32 @@ def read_frames(path: Path, layout: Layout) -> Iterator[tuple[pd.DataFrame, list
     """(rows in order, columns without a meaning). The index says where a row stands; a field that a row lacks is
     Absent.FIELD."""
     records, kind, absent = data_rows(path), kind_of(path), Absent.FIELD
-    while batch := list(islice(records, BATCH_ROWS)):
-        rows, places = [record.values for record in batch], list(map(place_of, batch))
-        if kind in TABLES:
-            check_columns(path, [*rows[0]], layout)
-        present = set[str]().union(*rows)
+    while True:
+        columns: dict[str, list[Any]] = {name: [] for name in layout.columns}
+        places, present = list[str](), set[str]()
+        while len(places) < BATCH_ROWS and (chunk := list(islice(records, CHUNK_ROWS))):
+            rows = [record.values for record in chunk]
+            if kind in TABLES:
+                check_columns(path, [*rows[0]], layout)
+            present.update(*rows)
+            places += map(place_of, chunk)
+            for name, values in columns.items():
+                values += [row.get(name, absent) for row in rows] if name in present else [absent] * len(rows)
+        if not places:
+            return
         ignored = sorted(present.difference(layout.columns, {RECORD_PLACE}))
         for name in ignored:
             if (meant := name.strip().casefold()) in layout.columns:
                 raise DataError(f"{places[0]}: column {shown(name)} must be written '{meant}'")
-        columns = {name: [row.get(name, absent) for row in rows] for name in layout.columns}
         if kind in (".csv", ".tsv") and layout.response in present:
             replies = columns[layout.response]  # a table has no null: beside a response an empty choice is absent
             choices = zip(columns[layout.choice], replies, strict=True)
             columns[layout.choice] = [absent if reply and not choice else choice for choice, reply in choices]
             columns[layout.response] = [reply or "" for reply in replies]
-        frame = pd.DataFrame(columns, places, dtype=object)
-        read = {name: texts_in(frame[name], column) for name, column in layout.columns.items() if column.read}
-        yield frame.assign(**read), ignored
+        for name, column in layout.columns.items():
+            if column.read:
+                columns[name] = texts_in(pd.Series(columns[name], places, object, name), column)
+        yield pd.DataFrame(columns, places, dtype=object), ignored
 
 
 def check_columns(path: Path, names: Sequence[str], layout: Layout) -> None:
@@ -182,22 +193,23 @@ def as_id(value: Any) -> str:
     return text.removesuffix(".0") if WHOLE.fullmatch(text) else text
 
 
-def texts_in(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
+def texts_in(values: "pd.Series[Any]", column: Column) -> list[str]:
     """What the texts of a column stand for. Each text is read once, however many rows have it."""
     listed = values.tolist()
-    if column.is_required:
+    if column.is_required and Absent.FIELD in listed:
         refuse(values, (value is Absent.FIELD for value in listed), "is absent")
-    if column.is_list:
-        listed = ["|".join(map(str, map(as_text, value))) if isinstance(value, list) else value for value in listed]
-    texts = list(map(as_text, listed))
-    refuse(values, (not isinstance(text, str) for text in texts), "must be a text, found {}")
-    meanings = dict[str, str]()
-    for text in dict.fromkeys(texts):
+    if not {*map(type, listed)} <= PLAIN:
+        if column.is_list:
+            listed = ["|".join(map(str, map(as_text, value))) if isinstance(value, list) else value for value in listed]
+        listed = list(map(as_text, listed))
+        refuse(values, (not isinstance(text, str) for text in listed), "must be a text, found {}")
+    meanings = dict[Any, str]()
+    for value in dict.fromkeys(listed):
         try:
-            meanings[text] = meaning(text, column)
+            meanings[value] = meaning(as_text(value), column)
         except DataError as error:
-            refuse(values, (other == text for other in texts), str(error))
-    return pd.Series([meanings[text] for text in texts], values.index, object)
+            refuse(values, (other == value for other in listed), str(error))
+    return list(map(meanings.__getitem__, listed))
 
 
 def meaning(text: str, column: Column) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -260,14 +261,16 @@ def load_tokenizer(folder: Path) -> Any:
 def load_model(folder: Path, **arguments: Any) -> Any:
     """The model of a checkpoint folder by transformers, which is given the arguments.
 
-    Raises ModelError when config.json or weights are damaged, do not match, or are not all there: transformers makes up
-    random ones in their place. Out of memory stays the RuntimeError or MemoryError that it is.
+    Raises ModelError when config.json or weights are damaged, do not match, or are not all there (transformers makes up
+    random ones in their place), or a package is absent. Out of memory stays the RuntimeError or MemoryError that it is.
     """
     from transformers import AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()  # of reading weights, before what was asked for
     try:
+        if "device_map" in arguments:  # which transformers refuses without it, in a ValueError
+            import_module("accelerate")
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder,
             output_loading_info=True,
@@ -279,7 +282,8 @@ def load_model(folder: Path, **arguments: Any) -> Any:
     except (RuntimeError, MemoryError):
         raise
     except Exception as error:  # of a damaged file anything, as above
-        raise ModelError(f"{folder}: its weights cannot be loaded ({one_line(error)}); {ANEW}") from error
+        fix = "`pip install 'evenhand[local]'` brings what is missing" if isinstance(error, ImportError) else ANEW
+        raise ModelError(f"{folder}: its weights cannot be loaded ({one_line(error)}); {fix}") from error
     model, report = loaded
     if missing := sorted(report["missing_keys"]):
         raise ModelError(f"{folder}: lacks {len(missing)} weights ({missing[0]} ...); {ANEW}")

@@ -120,12 +120,14 @@ class Answer:
     """Whether the conditions move one judge.
 
     shifts: of every measure that could move, with their adjusted p; averages first, then by size. void: why no answer
-    is possible, whatever the shifts are. hidden: why a shift may be hidden, so that No is not possible.
+    is possible, whatever the shifts are. hidden: why a shift may be hidden, so that No is not possible. n_judges: whose
+    shifts p is adjusted over.
     """
 
     shifts: tuple[Shift, ...]
     void: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    n_judges: int = 1
 
     @cached_property
     def moved(self) -> tuple[Shift, ...]:
@@ -146,6 +148,12 @@ class Answer:
         if self.moved:
             return "yes"
         return "no" if not self.hidden and all(map(self.is_still, self.shifts)) else "cannot tell"
+
+    @property
+    def over_judges(self) -> str:
+        """Behind the verdict: that its p are adjusted over several judges; "" of one, or where no p decides."""
+        decides = self.n_judges > 1 and self.shifts and not self.void and self.verdict != "no"
+        return f", p adjusted over {self.n_judges} judges" if decides else ""
 
     @property
     def measure(self) -> str | None:
@@ -260,7 +268,8 @@ def in_one_family(answers: Mapping[str, Answer]) -> dict[str, Answer]:
         pairs = sorted(zip(of_measure, with_p, strict=True), key=lambda pair: (not pair[1].is_average, -pair[1].size))
         for (judge, _), shift in pairs:
             shifts[judge].append(shift)
-    return {judge: replace(given, shifts=tuple(shifts[judge])) for judge, given in answers.items()}
+    n = sum(map(bool, shifts.values()))
+    return {judge: replace(given, shifts=tuple(shifts[judge]), n_judges=n) for judge, given in answers.items()}
 
 
 def adjusted_over(shifts: Sequence[Shift]) -> list[Shift]:

@@ -115,6 +115,7 @@ def cross_fitted(
 
     folds: of (dataset, item), see folds_of. is_carried: in all others with the same answer order; a panel for which
     there are none is left out. These are the same items, so of their noise the rule was fitted to what variants share.
+    What changes no verdict has taken no noise.
     """
     groups: dict[str, dict[str, list[tuple[Panel, rules.Folded]]]] = {}  # answer order → the words' variant → panels
     for panel in panels:
@@ -128,7 +129,9 @@ def cross_fitted(
             fitted_on = [key for key in in_order if (key == words) != is_carried]
             if fitted_on:
                 by_fold = rules.thresholds_by_fold([folded for key in fitted_on for _, folded in in_order[key]])
-                judged += [replace(judged_above(p, by_fold[of.folds]), fitted=1 / len(group)) for p, of in group]
+                ruled = [judged_above(p, by_fold[of.folds]) for p, of in group]
+                is_other = any((new.replies != p.replies).any() for new, (p, _) in zip(ruled, group, strict=True))
+                judged += [replace(p, fitted=is_other / len(group)) for p in ruled]
     if not is_carried:
         return judged
     shared = {name: shared_noise([p for p in judged if p.dataset == name]) for name in {p.dataset for p in judged}}

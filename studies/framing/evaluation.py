@@ -301,8 +301,9 @@ def said_of(results: Results, judge: str) -> dict[str, Any]:
     hidden = [unrankable(run)] if unrankable(run) else []
     if len(framings) < len(run.section.framings) - 1:
         hidden.append("some framing shares no parsed item with the baseline")
-    if any(not row.high < LITTLE for row in changed):
-        hidden.append("answers change in both directions")
+    if doubted := [row.framing for row in changed if not row.high < LITTLE][:MOST_SHIFTS]:
+        beyond = " beyond the placebos'" if rows("net_changed") else ""
+        hidden.append(f"more than {LITTLE:.0f}% of the answers may change{beyond} in {', '.join(doubted)}")
     of_placebos = [row for measure in ("shift", "right_shift") for row in rows(measure).values()]
     placebos = [row for row in of_placebos if row.framing not in run.section.framings]
     return {

@@ -16,7 +16,7 @@ from evenhand.config import Closed, is_empty, is_none
 from evenhand.data_files import kind_of
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.records import Completion, Prompt, normalised
-from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Units, check_no_repeats
+from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Units, check_no_repeats, reasons
 from evenhand.templates import as_test, names_in, rendered, same_value, valid_template
 from studies.framing import asking
 from studies.framing.asking import FramedUnit, Framing, StudyTexts
@@ -189,11 +189,11 @@ class FramingSection(StudySection):
         yield "framing" in used and not has_text, f"{where}: ask shows {{{{ framing }}}}, but it has no text"
         of_reply = bool(used & {*asking.REPLY_NAMES})
         yield of_reply, f"{where}: {' and '.join(asking.REPLY_NAMES)} exist behind a reply alone; set follow_up_to"
-        is_idle = (
-            framing.ask and self.symbols and self.orders == "both" and not (self.scale or self.shows_order(framing))
-        )
+        is_meant = self.symbols or self.model_fields_set & {"orders", "symbols"} == {"orders"}  # a run's config has all
+        is_idle = framing.ask and is_meant and self.orders == "both" and not (self.scale or self.shows_order(framing))
         showing = "{{ first }}, {{ second }}, {{ symbol.NAME }} or {{ choices }}"
-        yield bool(is_idle), f"{where}: orders: both needs {showing} in its texts; show them, or set orders: given"
+        way_out = 'show them, with symbols such as ["1", "2"], or set orders: given'
+        yield bool(is_idle), f"{where}: orders: both needs {showing} in its texts; {way_out}"
 
     def shows_order(self, framing: Framing) -> bool:
         """Whether a framing's prompt depends on the order of the answers."""
@@ -347,9 +347,9 @@ class FramingSection(StudySection):
             if not n_askable:
                 is_table = kind_of(Path(source.file or "")) in (".csv", ".tsv") and not source.header
                 way_out = "; if its first line is a row, items.header names the columns" if is_table else ""
-            listed = "\n  ".join([*why[:3], *(["..."] if len(why) > 3 else [])])
+                self.columns.check(source, self.correct, way_out)
             part = f"{len(why)} of {len(why) + n_askable}"
-            raise DataError(f"{source.name}: {part} items cannot be asked{way_out}\n  {listed}")
+            raise DataError(f"{source.name}: {part} items cannot be asked{way_out}{reasons(why)}")
         return rows
 
     @property
@@ -417,9 +417,9 @@ class FramingSection(StudySection):
         return symbol_turn(symbols, texts if is_plain else ())
 
     @property
-    def n_left_out(self) -> int:
+    def left_out(self) -> Sequence[str]:
         """Those that `skip` counts; see StudySection."""
-        return len(self.kept[1])
+        return self.kept[1]
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Each prompt answered by its first symbol; see StudySection."""
@@ -434,8 +434,8 @@ class FramingSection(StudySection):
         n = len(self.cases or [""]) * len(self.order_names) * len(self.texts)
         few = f" on {self.placebo_items} items of each dataset" if self.placebo_items else ""
         asked = f"{len(self.framings)} framings and {len(self.placebos)} placebos{few}"
-        why = "".join(f"\n  left out: {reason}" for reason in self.kept[1][:3])
-        counted = f" ({self.n_left_out} cannot be asked and are left out)" if self.n_left_out else ""
+        counted = f" ({len(self.left_out)} cannot be asked and are left out)" if self.left_out else ""
+        why = f"\n  left out:{reasons(self.left_out)}" if self.left_out else ""
         numbered = self.columns.id is None and all("id" not in row.values for row in self.rows)
         ids = "; their ids are the rows' numbers" if numbered else ""
         ways = " or ".join(dict.fromkeys(self.readings.values()))

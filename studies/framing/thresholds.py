@@ -133,9 +133,11 @@ def with_both_orders(grid: Grid, limits: FloatArray) -> Grid:
 
 
 def cross_fitted(run: FramedRun, grids: Mapping[str, Grid]) -> dict[str, Grid]:
-    """Grids under a threshold for each framing and order, fitted on the items of other folds."""
+    """Grids under a threshold for each framing and order, fitted on the items of other folds. One
+    that changes no verdict has taken no noise."""
     fold_of = folds_of(run.plan)
     folds = {name: np.array([fold_of[name, item] for item in grid.items]) for name, grid in grids.items()}
     by_fold = thresholds_by_fold([Folded(grid.fields["odds"], folds[name]) for name, grid in grids.items()])
     judged = {name: judged_above(grid, by_fold[folds[name]] + as_asked(run)) for name, grid in grids.items()}
-    return {name: replace(grid, fitted=1 / len(grids)) for name, grid in judged.items()}
+    is_other = any(((g.shares != grids[name].shares) & ~np.isnan(g.shares)).any() for name, g in judged.items())
+    return {name: replace(grid, fitted=is_other / len(grids)) for name, grid in judged.items()}

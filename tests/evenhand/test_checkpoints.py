@@ -1,6 +1,7 @@
 """Half a model is not taken for the model, each failure names the way out, and a hash sees what may change answers."""
 
 import json
+import sys
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ from evenhand.checkpoints import ModelConfig, check_folder, checkpoint_hash, hub
 from evenhand.cli.doctor.model import find_model
 from evenhand.errors import ModelError
 from tests.made.places import cases
+from tests.made.tiny_checkpoint import save_checkpoint
 
 MODEL = "nobody/nothing"
 
@@ -115,3 +117,10 @@ def test_a_blob_of_the_hubs_cache_is_known_by_its_name(folder, monkeypatch):
     (folder / "model.safetensors").symlink_to(blob)
     monkeypatch.setattr(checkpoints, "sha256_of", lambda _: pytest.fail("read"))
     assert checkpoints.file_hash(folder / "model.safetensors") == "0" * 64
+
+
+def test_a_package_that_is_absent_is_not_told_as_a_damaged_checkpoint(tmp_path, monkeypatch):
+    folder = save_checkpoint(tmp_path / "model")
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    with pytest.raises(ModelError, match=r"accelerate.*; `pip install 'evenhand\[local\]'` brings what is missing"):
+        checkpoints.load_model(folder, device_map="meta")

@@ -201,7 +201,7 @@ def test_before_and_after_of_two_studies_have_scores_changes_and_the_method_of_a
     runs = [pocket_run(tmp_path, bends), pocket_run(tmp_path, lambda p: say(2), **after)]
     runs += [make_narrator_run(tmp_path, fair, asked, n=3, **keys) for keys in ({"name": "a"}, {**after, "name": "b"})]
     html = report(*runs)
-    change, verdict = (html.index(words) for words in ("sft against model: DDS", "<strong>Cannot tell:</strong> sft "))
+    change, verdict = (html.index(words) for words in ("sft against model: DDS", "judges:</strong> sft "))
     assert change < verdict
     assert re.search(r"DDS \S+ → \S+ pp \(change -41\.7 ", html)
     assert [run.name for run in runs if run.name not in html] == []

@@ -21,11 +21,12 @@ from evenhand.embedded import embedded_model_path
 from evenhand.errors import ModelError
 from evenhand.files import shipped_yaml
 from evenhand.machine import Gpu
-from inference.config import load_sampling_config
+from inference.config import load_sampling_config, parse_sampling_config
 from inference.sampling import sample
 from inference.schedule import first_prompts
 from tests.made.fake_server import FakeServer, refusal
 from tests.made.fake_server import answer as says
+from tests.made.made_verdicts import write
 from tests.made.places import CONFIGS, ROOT, cases
 from tests.made.read_back import completions_of
 
@@ -237,3 +238,10 @@ def test_what_training_refuses_is_wrong(word, subject, monkeypatch):
     monkeypatch.setattr(training, "find_model", find_once)
     monkeypatch.setattr(training, "N_DRAWN", 8)
     assert [*wrong_checks(str(CONFIGS / "training" / "pocket-sft.yaml"), word)] == [subject]
+
+
+def test_of_items_that_are_left_out_the_reasons_are_counted(tmp_path):
+    config = CASES["left_out"]["config"]
+    config["framing"]["items"] = str(write(tmp_path / "items.csv", CASES["left_out"]["rows"]))
+    sampling.planned(parse_sampling_config(config, ""), checks := [])
+    assert "3 items are left out:\n  - 2 items like" in checks[0].says

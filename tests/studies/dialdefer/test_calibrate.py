@@ -96,6 +96,8 @@ def test_thresholds_are_carried_over_with_the_noise_that_prompt_variants_share(s
     # Of signs of normal values that correlate by r the correlation is 2/π asin r.
     assert carried[0].fitted == pytest.approx(2 / np.pi * np.arcsin(shared), abs=0.05)
     assert in_place[0].fitted == 1
+    (still,) = cross_fitted([margin_panel(np.full((2000, 4), 5.0))], folds)
+    assert still.fitted == 0, "what changes no verdict has taken no noise"
 
 
 def test_r_aio_is_calibrated_too_and_each_prompt_variant_that_both_were_asked_has_thresholds_of_its_own():

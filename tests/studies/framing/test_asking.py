@@ -122,3 +122,13 @@ def test_placebos_on_fewer_items_are_asked_on_the_first_ones_of_each_dataset(tmp
     items = {p.condition: sorted({q.item_id for q in asked if q.condition == p.condition}) for p in asked}
     assert items["placebo 1"] == items["placebo 2"] == ["c0", "c1", "d0", "d1"]
     assert len(items["expert"]) == 10
+
+
+def test_orders_that_a_config_asks_for_and_no_text_shows_are_refused_and_a_run_s_own_config_reads_back():
+    tree = {"items": "pocket", "answers": {"a": "A", "b": "B"}, "ask": "{{ framing }}A or B?", "baseline": "x"}
+    tree["framings"] = {"x": "", "y": "It is A. "}
+    assert section(section(tree).model_dump(mode="json")).order_names == ("given",)
+    with pytest.raises(
+        ConfigError, match=r"x: orders: both needs {{ first }}, .* with symbols .* or set orders: given"
+    ):
+        section({**tree, "orders": "both"})

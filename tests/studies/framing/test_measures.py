@@ -162,10 +162,11 @@ def bent(tmp_path_factory):
         yield run_of(root, study(claims(root / "items.jsonl", 60)), planted(0, defers=0.4), patch, name="judge0")
 
 
-def test_items_that_could_not_be_asked_are_counted_in_the_answer(tmp_path, monkeypatch):
+def test_items_that_could_not_be_asked_are_counted_in_the_answer(tmp_path, monkeypatch, capsys):
     items = claims(tmp_path / "items.jsonl", 6)
     items.write_text(items.read_text() + '{"id": "x", "topic": "odd", "yes": "claim"}\n')
     run = run_of(tmp_path, study(items, skip="counted"), planted(0), monkeypatch)
+    assert f"are left out:\n  - {items}:7, statement, claim: 'no' is empty" in capsys.readouterr().err
     items.unlink()
     assert "over 6 items (1 more could not be asked)" in results_of_runs("framing", [run], OPTIONS).answer[0]
 
@@ -481,3 +482,10 @@ def test_a_group_that_a_dataset_lacks_has_no_units_there():
     grid = drawn_grid(np.random.default_rng(1), defers=0.0, pulls=0.0, placebo=0.0)
     observed = columns("d", grid, [grid.of("value", "expert")], np.array([], dtype=int))
     assert (observed.units, observed.earned.shape) == ((), (0, 4))
+
+
+def test_one_changed_answer_is_not_told_as_changes_both_ways_nor_placebos_that_are_alike_as_a_floor(results_of):
+    judge = answering(lambda p: "reject" if (p.condition, number(p)) == ("expert", 0) else p.factors.label)
+    said = " ".join(results_of(judge, n=12, placebos=[f"{i}: {{{{ claim }}}}" for i in range(5)]).answer)
+    assert "may be hidden: more than 5% of the answers may change beyond the placebos' in expert." in said
+    assert "All placebos move scripted alike: how far another rewording may move it is not known." in said

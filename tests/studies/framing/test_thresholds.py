@@ -10,7 +10,7 @@ import pytest
 from eval.__main__ import calibrate_main
 from eval.options import Options
 from eval.results import read_run
-from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES
+from eval.scorecard.rules import BOTH_AND_THRESHOLD, BOTH_ORDERS, RULES, THRESHOLD
 from evenhand.errors import DataError
 from studies.framing.thresholds import calibrate, under_rules, with_thresholds
 from tests.made.framing_runs import claims, run_of, study
@@ -138,6 +138,18 @@ def test_a_claim_whose_margin_is_missing_in_one_order_is_unparsed_over_both(runs
         assert grid.fields["unread"][at].tolist() == [1, 1]
         assert np.isnan([grid.of(name)[at] for name in ("value", "first", "right", "soft")]).all()
         assert (grid.fields["unread"].sum(), np.isnan(grid.of("value")).sum()) == (2, 2)
+
+
+def test_a_rule_that_changes_no_verdict_is_measured_as_the_run_as_asked(runs):
+    run = read_run("framing", runs("test"))
+    (grid,), bent = run.grids.values(), under_rules(run, Options())[THRESHOLD]
+    odds = grid.fields["odds"]
+    odds[:] = 5
+    odds[0, grid.at("expert")] = -1  # fitted on the other items the threshold is 0 there
+    grid.shares[:] = np.stack([odds > 0, odds < 0], axis=-1)
+    (same,) = under_rules(run, Options())[THRESHOLD].grids.values()
+    assert np.array_equal(same.shares, grid.shares)
+    assert [of.fitted for of in (same, *bent.grids.values())] == [0, 1]
 
 
 def test_what_goes_on_behind_a_reply_that_thresholds_may_change_is_not_known(runs):
