@@ -4,6 +4,7 @@
 answer space, and completions; the study's part of `eval` knows what they mean.
 """
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,14 +109,9 @@ class StudySection(Closed):
         return {}
 
     @property
-    def n_left_out(self) -> int:
-        """How many items cannot be asked, and are counted only."""
-        return 0
-
-    @property
-    def why_left_out(self) -> str:
-        """Why they cannot, a line for each reason."""
-        return ""
+    def left_out(self) -> Sequence[str]:
+        """Why each of the items cannot be asked that are counted only, behind its place."""
+        return ()
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Replies to a unit's first prompts that `evenhand show` may suppose, to show what is asked behind them."""
@@ -176,3 +172,12 @@ def check_no_repeats(ids: Iterable[str], dataset: str) -> None:
         if unit_id in seen:
             raise DataError(f"{dataset}: the id '{unit_id}' occurs twice; give each its own, or is a file named twice?")
         seen.add(unit_id)
+
+
+def reasons(refused: Sequence[str]) -> str:
+    """Why items cannot be asked: a line for each of the three commonest reasons, with the first item that has it."""
+    alike = dict[str, list[str]]()
+    for text in refused:
+        alike.setdefault(re.sub(r"^.*?(:|row |item )\d+", "", text).casefold(), []).append(text)
+    lines = [f"{len(s)} items like {s[0]}" if s[1:] else s[0] for s in sorted(alike.values(), key=len, reverse=True)]
+    return "".join(f"\n  - {line}" for line in [*lines[:3], *["..."] * (len(lines) > 3)])

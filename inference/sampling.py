@@ -31,7 +31,7 @@ from evenhand.run_directory import (
     run_path,
     write_plan,
 )
-from evenhand.study import LazyUnits
+from evenhand.study import LazyUnits, reasons
 from evenhand.terminal import say
 from evenhand.thoughts import thought_apart
 from inference.config import FREE_OF_EFFECT, InferenceConfig
@@ -84,8 +84,8 @@ def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for
     units = config.units()
     path = run_path(config.run.root, "inference", config.name, config, FREE_OF_EFFECT)
     facts, device = model_facts(config), partial(device_name, config)
-    plan_grows, n_left_out = units.plan_grows, config.study.n_left_out
-    noted = {"inputs": config.study.inputs(), "plan_grows": plan_grows, "n_left_out": n_left_out}
+    plan_grows, left_out = units.plan_grows, config.study.left_out
+    noted = {"inputs": config.study.inputs(), "plan_grows": plan_grows, "n_left_out": len(left_out)}
     log = CompletionLog(path, config.run.shard_size * config.sampling.n)
     if not path.exists():  # a new run has a folder once its engine runs: what was refused leaves none
         check_writable(path)
@@ -106,8 +106,8 @@ def sample_by(config: InferenceConfig, shard: tuple[int, int] | None, engine_for
             rewrite_plan(path, Plan(path, config, units, answers).prompts())
     counts = f"{plan.n_planned} prompts, {len(plan.hashes)} different ones, {len(plan.own)} to ask here"
     counts += ", and more that depend on the replies" if plan_grows else ""
-    if n_left_out:
-        counts += f"; {n_left_out} items cannot be asked and are left out:{config.study.why_left_out}"
+    if left_out:
+        counts += f"; {len(left_out)} items cannot be asked and are left out:{reasons(left_out)}"
     say(f"{path}: {counts}", sys.stderr)
     schedule = Schedule(LazyUnits(plan.own_units, units.units.__getitem__), answers, config.sampling)
     if plan.own:

@@ -1,6 +1,5 @@
 """An item × a case × a framing × an order of the answers → a prompt, and the unit that holds all prompts of an item."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -307,12 +306,3 @@ class FramedUnit:
         if label is None:
             raise DataError(f"{self.row.where}: no label, so no answer is known as wrong; name columns.label")
         return wrong[int(digest(["pushed", self.row.item_id], 8), 16) % len(wrong)]
-
-
-def reasons(refused: Sequence[str]) -> str:
-    """Why items cannot be asked: a line for each of the three commonest reasons, with the first item that has it."""
-    alike = dict[str, list[str]]()
-    for text in refused:
-        alike.setdefault(re.sub(r"^.*?(:|row |item )\d+", "", text).casefold(), []).append(text)
-    lines = [f"{len(s)} items like {s[0]}" if s[1:] else s[0] for s in sorted(alike.values(), key=len, reverse=True)]
-    return "".join(f"\n  - {line}" for line in [*lines[:3], *["..."] * (len(lines) > 3)])

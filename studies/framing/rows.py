@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, Field
 
-from evenhand.config import Closed, is_none
+from evenhand.config import Closed, did_you_mean, is_none
 from evenhand.errors import DataError
 from evenhand.registry import STUDIES, load_part
 from evenhand.sources.record_fields import Record, shown
@@ -51,6 +51,14 @@ class Columns(Closed):
     label: Key | None = None  # the right answer's name, where the cases do not say it
     # Where rows are framings already: the framing's name, so that rows of one id are one item
     framing: Key | None = Field(default=None, exclude_if=is_none)
+
+    def check(self, source: ItemSource, correct: str | None, way_out: str) -> None:
+        """Raises DataError where one of them, or `correct`, is a name that no record of a source has."""
+        known = [*dict.fromkeys(name for record in records_of(source) for name in record.values)]
+        for key, name in [*((f"columns.{key}", name) for key, name in self), ("correct", correct)]:
+            if name and "{" not in name and not {name, name.split(".")[0]} & {*known}:
+                problem = f"framing.{key}: there is no column '{name}'{way_out}"
+                raise DataError(f"{source.name}: {problem}. {did_you_mean(name, known)}")
 
 
 def load_rows(source: ItemSource, columns: Columns, refused: list[str], where: str | None = None) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from evenhand.config import Closed, is_empty, is_none
 from evenhand.data_files import kind_of
 from evenhand.errors import ConfigError, DataError, EvenhandError
 from evenhand.records import Completion, Prompt, normalised
-from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Units, check_no_repeats
+from evenhand.study import LazyUnits, OneRound, Replies, StudySection, Units, check_no_repeats, reasons
 from evenhand.templates import as_test, names_in, rendered, same_value, valid_template
 from studies.framing import asking
 from studies.framing.asking import FramedUnit, Framing, StudyTexts
@@ -347,8 +347,9 @@ class FramingSection(StudySection):
             if not n_askable:
                 is_table = kind_of(Path(source.file or "")) in (".csv", ".tsv") and not source.header
                 way_out = "; if its first line is a row, items.header names the columns" if is_table else ""
+                self.columns.check(source, self.correct, way_out)
             part = f"{len(why)} of {len(why) + n_askable}"
-            raise DataError(f"{source.name}: {part} items cannot be asked{way_out}{asking.reasons(why)}")
+            raise DataError(f"{source.name}: {part} items cannot be asked{way_out}{reasons(why)}")
         return rows
 
     @property
@@ -416,14 +417,9 @@ class FramingSection(StudySection):
         return symbol_turn(symbols, texts if is_plain else ())
 
     @property
-    def n_left_out(self) -> int:
+    def left_out(self) -> Sequence[str]:
         """Those that `skip` counts; see StudySection."""
-        return len(self.kept[1])
-
-    @property
-    def why_left_out(self) -> str:
-        """The commonest reasons; see StudySection."""
-        return asking.reasons(self.kept[1])
+        return self.kept[1]
 
     def supposed_replies(self, prompts: Sequence[Prompt]) -> Replies:
         """Each prompt answered by its first symbol; see StudySection."""
@@ -438,8 +434,8 @@ class FramingSection(StudySection):
         n = len(self.cases or [""]) * len(self.order_names) * len(self.texts)
         few = f" on {self.placebo_items} items of each dataset" if self.placebo_items else ""
         asked = f"{len(self.framings)} framings and {len(self.placebos)} placebos{few}"
-        counted = f" ({self.n_left_out} cannot be asked and are left out)" if self.n_left_out else ""
-        why = f"\n  left out:{self.why_left_out}" if self.n_left_out else ""
+        counted = f" ({len(self.left_out)} cannot be asked and are left out)" if self.left_out else ""
+        why = f"\n  left out:{reasons(self.left_out)}" if self.left_out else ""
         numbered = self.columns.id is None and all("id" not in row.values for row in self.rows)
         ids = "; their ids are the rows' numbers" if numbered else ""
         ways = " or ".join(dict.fromkeys(self.readings.values()))

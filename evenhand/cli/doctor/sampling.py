@@ -17,6 +17,7 @@ from evenhand.errors import DataError, EvenhandError, NotReached
 from evenhand.machine import vllm_reads_tokens
 from evenhand.provenance import package_versions
 from evenhand.records import Prompt
+from evenhand.study import reasons
 from inference.config import (
     InferenceConfig,
     OpenAIConfig,
@@ -87,8 +88,8 @@ def planned(config: InferenceConfig, checks: list[Check]) -> tuple[list[Prompt],
             further = tuple(next(filter(None, rounds), ()))
         says = f"{', '.join(dict.fromkeys(prompt.dataset for prompt in prompts))}: {len(prompts):,} prompts"
         growing = " at first, and more that depend on the replies: no estimate here holds those" * units.plan_grows
-        left_out = f"; {config.study.n_left_out} items are left out:{config.study.why_left_out}"
-        checks.append(ok("data", says + growing + left_out * bool(config.study.n_left_out)))
+        why = f"; {len(left_out)} items are left out:{reasons(left_out)}" if (left_out := config.study.left_out) else ""
+        checks.append(ok("data", says + growing + why))
     return prompts, further
 
 

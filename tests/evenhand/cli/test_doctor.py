@@ -241,10 +241,7 @@ def test_what_training_refuses_is_wrong(word, subject, monkeypatch):
 
 
 def test_of_items_that_are_left_out_the_reasons_are_counted(tmp_path):
-    labels = ["yes", "remove", "REMOVE", "delete"]
-    items = write(tmp_path / "items.csv", [{"q": f"is it {i}?", "label": label} for i, label in enumerate(labels)])
-    tree = {"items": str(items), "columns": {"label": "label"}, "answers": {"yes": "Yes", "no": "No"}, "baseline": "x"}
-    tree |= {"skip": "counted", "ask": "{{ q }}{{ framing }}", "framings": {"x": "", "y": "Yes? "}}
-    config = {"name": "x", "model": {"name": "m"}, "verdict": "answer", "framing": tree}
+    config = CASES["left_out"]["config"]
+    config["framing"]["items"] = str(write(tmp_path / "items.csv", CASES["left_out"]["rows"]))
     sampling.planned(parse_sampling_config(config, ""), checks := [])
     assert "3 items are left out:\n  - 2 items like" in checks[0].says

@@ -188,7 +188,7 @@ def test_an_empty_column_among_the_options_is_not_shown_and_the_others_keep_thei
 
 def test_a_table_without_a_header_is_refused_until_the_config_names_its_columns(tmp_path):
     rows = [{"Which?": "Why?", "x": "u", "y": "v", "A": "B"}]  # whose first line is a row
-    with pytest.raises(DataError, match=r"items.header names the columns\n.*'Which\?', 'x', 'y', 'A'"):
+    with pytest.raises(DataError, match=r"items.header names the columns\. Known: Which\?, x, y, A"):
         chosen(rows, tmp_path, "csv", choices=["a", "b"])
     source = {"file": str(tmp_path / "items.csv"), "header": ["q", "a", "b", "answer"]}
     prompts = chosen([], tmp_path, items=source, choices=["a", "b"])
