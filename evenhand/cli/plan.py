@@ -75,8 +75,6 @@ def measured_in(path: Path) -> "tuple[Answer, float]":
         raise DataError(f"{path}: its study has no answer by the rule on shifts; leave --run out")
     runs = load_runs(evaluation, [path])
     answers = evaluation.answers(next(results_as_read(study, runs, Options())))
-    if not (measured := next(iter(answers.values()))).shifts:
-        raise DataError(f"{path}: no shift of its judge is known, so it says nothing of their spread; leave --run out")
     replies = [reply for of_prompt in runs[0].replies.values() for reply in of_prompt if reply.prompt_tokens]
     n_tokens = [(reply.prompt_tokens or 0) + (reply.completion_tokens or 0) for reply in replies]
-    return measured, fmean(n_tokens) if n_tokens else math.nan
+    return next(iter(answers.values())), fmean(n_tokens) if n_tokens else math.nan
