@@ -22,6 +22,7 @@ from evenhand.templates import is_conversation, same_value, unpacked_cell
 from evenhand.terminal import command_parser, say
 from inference.config import load_sampling_config
 from studies.framing.rows import bare
+from studies.framing.section import MOST_ANSWERS
 
 STARTER, PROPOSALS = Path(__file__).with_name("starter"), Path(__file__).with_name("proposals")
 STUDY = "study.yaml"
@@ -102,6 +103,9 @@ def proposal(file: Path, at: str, folder: Path, named: Mapping[str, list[str]]) 
     spelt = values_in(columns[label[0]]) if label else {}
     is_claim = kind == "question" and roles["question"][-1] in roles["claim"] and {*spelt} <= TRUTHS.keys()
     readings = sayings(spelt, pair) if kind == "pair" else {spelt[v]: TRUTHS[v] for v in sorted(spelt) if is_claim}
+    numbers = sorted(int(value) for value in spelt if re.fullmatch(r"-?\d+", value))
+    is_scale = 2 < len(numbers) == len(spelt) and numbers[-1] - numbers[0] < MOST_ANSWERS
+    known = map(str, range(numbers[0], numbers[-1] + 1)) if is_scale else sorted(spelt.values())
     label = label or ["{{ 'chosen' }}"] * (pair[:1] == ["chosen"])
     return TEMPLATES.get_template(f"{kind}.yaml").render(
         roles,
@@ -113,7 +117,8 @@ def proposal(file: Path, at: str, folder: Path, named: Mapping[str, list[str]]) 
         text_of={name: first_of(name, columns) for name in roles["right"] + roles["wrong"]},
         is_from_1=set() < {*spelt} <= {*"123456789"},
         readings=readings,
-        answers={value: value for value in (["yes", "no"] if is_claim else sorted(spelt.values()))},
+        is_scale=is_scale,
+        answers={value: value for value in (["yes", "no"] if is_claim else known)},
     )
 
 
@@ -254,7 +259,7 @@ def is_plain(values: Sequence[Any]) -> bool:
 
 def is_id(name: str, values: Sequence[Any]) -> bool:
     """Whether a column names its rows: called so, and no value twice or absent."""
-    is_called_so = re.search(r"(^|_)(u?id|idx|index|key|nr|no)$|[a-z]Id$", name, re.I) is not None
+    is_called_so = re.search(r"(^|[\W_])(u?id|idx|index|key|nr|no)\W*$|[a-z]Id$", name, re.I) is not None
     return is_called_so and is_plain(values) and None not in values and len({*map(str, values)}) == len(values)
 
 

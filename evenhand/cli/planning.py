@@ -9,6 +9,7 @@ import numpy as np
 
 from eval.estimates.resampling import CONFIDENCE
 from eval.shift.answer import LITTLE, POWER, Answer, Shift, answer
+from evenhand.errors import DataError
 
 NORMAL = NormalDist()
 Z = NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
@@ -60,7 +61,9 @@ def default_spread(n_prompts: float, n_tested: int) -> Spread:
 
 def spread_of(measured: Answer, by_default: Spread) -> Spread:
     """The spread that a run's answer shows: the median over the shifts of its first measure; of rewordings from five
-    placebos on."""
+    placebos on. Raises DataError where no shift is known."""
+    if not measured.shifts:
+        raise DataError("the run has no known shift, and so says nothing of how shifts vary; leave --run out")
     shifts = [shift for shift in measured.shifts if shift.measure == measured.shifts[0].measure]
     unit_sd = median(
         (shift.high - shift.low) / 2 / Z * math.sqrt(shift.n_units) * LITTLE / shift.little for shift in shifts

@@ -96,8 +96,8 @@ def test_one_judge_among_many_must_be_further_from_0_and_from_its_placebos():
     for alone, obstacle in ((by_units, "significance"), (by_floor, None)):
         together = in_one_family({"moved": alone, **others})
         assert (together["moved"].shifts[0].obstacle, together["0"].verdict) == (obstacle, "no")
-        said = ", p adjusted over 6 judges"  # where it decides
-        assert [of.over_judges for of in (alone, together["moved"], together["0"])] == ["", said, ""]
+        said = [of.over_judges for of in (alone, together["moved"], together["0"])]
+        assert said == ["", ", p adjusted over 6 judges", ""], "where it decides"
     together = in_one_family({str(i): by_floor for i in range(6)})
     assert together["0"].shifts[0].obstacle == "floor"
     assert together["0"].least_beyond_floor > by_floor.least_beyond_floor

@@ -84,7 +84,7 @@ def test_a_study_is_proposed_from_the_columns_of_a_file_and_asks_all_of_its_item
     assert [column for column in items[0] if column not in (tmp_path / "new" / "study.yaml").read_text()] == []
     config = parse_sampling_config(config_tree(["new/study.yaml"]), "study.yaml")
     prompts = [unit.next_prompts({}) for unit in config.study.units(config.verdict).units]
-    assert len(prompts) == 6
+    assert (len(prompts), config.study.columns.id) == (6, PROPOSED[name].get("id", config.study.columns.id))
     assert {prompt.factors.label for unit in prompts for prompt in unit} == labels
     asked = {"question", "Question", "prompt", "text", "a column"} & items[0].keys()
     text = PROPOSED[name].get("shows") or (items[0][asked.pop()] if asked else items[0]["input"])

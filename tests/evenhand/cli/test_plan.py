@@ -38,6 +38,7 @@ def test_the_starter_is_planned_from_its_own_run(folder, capsys, monkeypatch):
     assert {placebos for true, placebos in rows if true == "5"} == set()
     assert "5 points with 1 placebo (" in " ".join(printed.split())
     assert "SD of a unit's shift 16" in printed
+    assert ", of rewordings 4.0 beyond what the items alone vary, as in " in " ".join(printed.split())
 
 
 def test_a_study_without_framings_beside_a_baseline_is_refused():

@@ -7,6 +7,7 @@ import pytest
 from bench.simulated_plans import PLANTED, promised_and_found
 from eval.shift.answer import Shift, answer
 from evenhand.cli.planning import default_spread, power, spread_of, units_needed
+from evenhand.errors import DataError
 
 SPREAD = replace(default_spread(n_prompts=4, n_tested=4), wording_sd=2.0)
 
@@ -48,6 +49,8 @@ def test_the_spread_of_a_run_is_read_off_its_intervals_and_placebos_whatever_its
     assert spread.wording_sd**2 == pytest.approx(9 * 8 / 7 - sd**2 / 2 / n_units, rel=1e-2)
     without = [Shift(condition="x", **of, **{**ends, "placebos": placebos_in_unit[:4]})]
     assert spread_of(answer(without), SPREAD).wording_sd == SPREAD.wording_sd
+    with pytest.raises(DataError, match="leave --run out"):
+        spread_of(answer([]), SPREAD)
 
 
 def test_a_planted_judge_is_found_as_often_as_the_plan_promises():
