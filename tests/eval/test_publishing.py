@@ -37,18 +37,23 @@ def verdicts(tmp_path, monkeypatch):
     return "hf://datasets/org/name@main/a/v.jsonl"
 
 
+def code_of(*words):
+    """The exit code of `score`, None where it is done."""
+    try:
+        score_main([*map(str, words), "--out", "out", *FEW])
+    except SystemExit as ended:
+        return ended.code
+    return None
+
+
 @pytest.mark.parametrize(("condition", "ends"), CONDITIONS)
 def test_a_condition_that_is_met_ends_with_4_and_one_that_cannot_be_decided_with_5(condition, ends, verdicts):
-    words = [verdicts, "--out", "out", *FEW, "--fail-if", "dds.value > 100", "--fail-if", condition]
+    words = [verdicts, "--fail-if", "dds.value > 100", "--fail-if", condition]
     if isinstance(ends, str):
         with pytest.raises(DataError, match=ends):
-            score_main(words)
-    elif ends is None:
-        score_main(words)
+            code_of(*words)
     else:
-        with pytest.raises(SystemExit) as ended:
-            score_main(words)
-        assert ended.value.code == ends
+        assert code_of(*words) == ends
     assert (Path("out") / "scores.json").is_file() is (condition != "dds > x"), "what cannot be read is said before"
 
 
@@ -61,13 +66,7 @@ def test_a_condition_must_hold_however_unparsed_replies_are_counted(condition, e
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     rows[-2] |= {"choice": None}
     file.write_text("\n".join(map(json.dumps, rows)))
-    words = [verdicts, "--out", "out", *FEW, "--fail-if", condition]
-    if not ends:
-        score_main(words)
-        return
-    with pytest.raises(SystemExit) as ended:
-        score_main(words)
-    assert ended.value.code == ends
+    assert code_of(verdicts, "--fail-if", condition) == ends
     said = "value is 50 to 60, depending on how unparsed replies are counted. 10% of the replies of j in c2_incorrect"
     assert (said in " ".join(capsys.readouterr().err.split())) is (ends == 5)
 
@@ -78,7 +77,9 @@ def test_a_condition_is_about_each_run(tmp_path):
         score_main([*map(str, runs), *FEW, "--fail-if", "dataset=bbq dds.value > 0"])
 
 
-def test_a_condition_is_about_every_judge_and_not_about_groups_and_placebos_that_it_does_not_name(tmp_path):
+def test_a_condition_is_about_every_judge_and_not_about_groups_and_placebos_that_it_does_not_name(
+    tmp_path, monkeypatch
+):
     """The placebo raises the share by 100, the friend by 0; of one judge it is known what is right."""
     rows = [
         {"model": judge, "item_id": i, "framing": framing, "answers": "yes|no", **label}
@@ -87,21 +88,14 @@ def test_a_condition_is_about_every_judge_and_not_about_groups_and_placebos_that
         for i in range(20)
         for framing in ("plain", "my friend", "placebo 1")
     ]
-    path = tmp_path / "v.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-
-    def ends(condition):
-        try:
-            score_main([str(path), "--out", str(tmp_path / "out"), *FEW, "--fail-if", condition])
-        except SystemExit as ended:
-            return ended.code
-        return 0
-
-    assert ends("shift > 5") == ends("judge=a right > 100") == 0
+    monkeypatch.chdir(tmp_path)
+    Path("v.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ("v.jsonl", "--fail-if")
+    assert code_of(*words, "shift > 5") is code_of(*words, "judge=a right > 100") is None
     with pytest.raises(DataError, match="no row is of b, c; choose"):
-        ends("right > 100")
-    assert ends("framing='placebo 1' shift > 5") == 4
-    assert ends('framing="my friend" shift.value >= 0') == 4
+        code_of(*words, "right > 100")
+    assert code_of(*words, "framing='placebo 1' shift > 5") == 4
+    assert code_of(*words, 'framing="my friend" shift.value >= 0') == 4
 
 
 def test_a_card_s_metadata_hold_the_scores_once_beside_those_of_others(verdicts, tmp_path):

@@ -95,9 +95,7 @@ def test_a_real_harness_asks_our_prompts_and_prints_the_figures_that_score_print
     engine = "engine={kind: transformers, dtype: float32}"
     ours = sample(load_sampling_config([*words, "name=ours", engine, f"run.root={tmp_path / 'runs'}"]))
     own, theirs = read_answers(ours), read_answers(log.with_suffix(".run"))
-    if (
-        harness == LM_EVAL
-    ):  # it tells what the model read; inspect how many tokens that was, with those that fill a batch
+    if harness == LM_EVAL:  # it tells what the model read; inspect how many tokens that was, with a batch's filling
         assert theirs.rendered == own.rendered
     else:
         for each in read_log(log).samples:

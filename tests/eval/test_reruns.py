@@ -131,10 +131,10 @@ def moody(day, *, drifted=0.0):
     return answer
 
 
-def asked(tmp_path, monkeypatch, name, judge, date):
+def asked(tmp_path, monkeypatch, name, judge, date, **keys):
     section = study(claims(tmp_path / "claims.jsonl", 60))
     monkeypatch.setattr("evenhand.provenance.datetime", SimpleNamespace(now=lambda _: datetime.fromisoformat(date)))
-    return str(run_of(tmp_path, section, judge, monkeypatch, name=name))
+    return str(run_of(tmp_path, section, judge, monkeypatch, name=name, **keys))
 
 
 def test_a_judge_that_drifts_is_told_from_one_that_flips_as_it_always_did(tmp_path, monkeypatch, capsys):
@@ -190,11 +190,9 @@ def test_runs_of_which_no_reply_could_be_read_are_not_called_steady(tmp_path, mo
 
 def test_another_judges_run_is_no_drift(tmp_path, monkeypatch):
     frozen = asked(tmp_path, monkeypatch, "frozen", moody(0), "2026-01-01")
-    other = run_of(
-        tmp_path, study(claims(tmp_path / "claims.jsonl", 60)), moody(1), monkeypatch, model={"name": "other"}
-    )
+    other = asked(tmp_path, monkeypatch, "other", moody(1), "2026-01-02", model={"name": "other"})
     with pytest.raises(DataError, match="asked another model"):
-        compare_main([frozen, str(other), "--drift", "--out", str(tmp_path / "out")])
+        compare_main([frozen, other, "--drift", "--out", str(tmp_path / "out")])
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.03, 0.2])

@@ -151,13 +151,11 @@ def rows_in(folder, stem):
 def threshold_rows(folder):
     """thresholds.json: a row a prompt variant, framing and number."""
     fits = json.loads((folder / "thresholds.json").read_text(encoding="utf-8"))["calibrations"]
-    stored_names = {"threshold_nats": "threshold_nats"} | {
-        f"share_{at}": f"accept_rate_{at}" for at in ("before", "after")
-    }
+    stored_names = {"share_before": "accept_rate_before", "share_after": "accept_rate_after"}
     cells = [
-        (text_of({"variant": fit["variant"]}), f"{fit['condition']}_{name}", fit[key])
+        (text_of({"variant": fit["variant"]}), f"{fit['condition']}_{stored_names.get(key, key)}", fit[key])
         for fit in fits
-        for key, name in stored_names.items()
+        for key in ("threshold_nats", *stored_names)
     ]
     return pd.DataFrame(cells, columns=["setting", "measure", "value"]).assign(judge="", dataset="")
 

@@ -50,13 +50,9 @@ def test_no_name_of_a_config_is_ambiguous():
     assert {k: v for k, v in folders.items() if len(v) > 1 and len(v & {"inference", "training"}) != 1} == {}
 
 
-def test_overrides_reach_nested_keys_and_list_elements(tmp_path):
-    words = [written(tmp_path), "sampling.max_tokens=7", "dialdefer.benchmarks[0].n_items=3", "model.label=judge"]
-    config = load_sampling_config(words)
-    assert (config.sampling.max_tokens, config.dialdefer.benchmarks[0].n_items, config.model.label) == (7, 3, "judge")
-
-
-def test_an_override_takes_the_value_that_its_key_has_in_another_config(tmp_path):
+def test_an_override_reaches_nested_keys_and_list_elements_and_takes_the_value_that_its_key_has_in_another_config(
+    tmp_path,
+):
     arm = tmp_path / "arm.yaml"
     arm.write_text("dialdefer: {benchmarks: [{dataset: pocket, split: train, n_items: 64}]}")
     words = [written(tmp_path), f"dialdefer.benchmarks=<{arm} dialdefer.benchmarks[0].n_items=3"]

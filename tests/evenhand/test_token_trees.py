@@ -34,15 +34,10 @@ def prefixes(sequences):
 
 
 @given(SEQUENCES)
-def test_every_path_reads_back_its_sequence_from_position_0_on(sequences):
+def test_every_path_reads_back_its_sequence_and_a_token_is_laid_out_once_for_all_that_begin_alike(sequences):
     tree = tree_of(sequences)
     assert [tree.tokens[path].tolist() for path in tree.paths] == sequences
     assert [tree.depths[path].tolist() for path in tree.paths] == [list(range(len(one))) for one in sequences]
-
-
-@given(SEQUENCES)
-def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(sequences):
-    tree = tree_of(sequences)
     assert len(tree.tokens) == len(tree.reach) == len(tree.depths) == len(prefixes(sequences))
     doubled = tree_of([*sequences, *reversed(sequences)])
     assert doubled.tokens.tolist() == tree.tokens.tolist()
@@ -51,12 +46,12 @@ def test_a_token_is_laid_out_once_for_all_sequences_that_begin_alike_up_to_it(se
     assert [path.tolist() for path in doubled.paths] == [*paths, *reversed(paths)]
 
 
-def seen_in(tree, width):
-    """(T, T), true on and before each token on its path; padding sees itself."""
-    seen = torch.eye(width, dtype=torch.bool)
+def seen_in(tree, width, window=100):
+    """(T, T), true on and before each token on its path, within a window as transformers has it; padding: itself."""
+    sees, seen = sliding_window_causal_mask_function(window), torch.eye(width, dtype=torch.bool)
     for path in tree.paths:
-        for end, column in enumerate(path):
-            seen[column, path[: end + 1]] = True
+        places = torch.arange(len(path))
+        seen[path[:, None], path] = sees(0, 0, places[:, None], places)
     return seen
 
 
@@ -88,18 +83,10 @@ def mask_for(**config):
     return attention_argument(SimpleNamespace(**config), batch["reach"], batch["position_ids"], torch.float32)
 
 
-def expected(window=None):
-    """(2, 1, T, T): the tokens on the path, and of these the `window` nearest, as transformers defines a window."""
+def expected(*window):
+    """(2, 1, T, T) of both rows."""
     trees = [tree_of(FAMILY), tree_of([[5, 6]])]
-    width = len(trees[0].tokens)
-    seen = torch.eye(width, dtype=torch.bool).repeat(2, 1, 1, 1)
-    sees = sliding_window_causal_mask_function(window or 100)
-    for row, tree in enumerate(trees):
-        for path in tree.paths:
-            for q, query in enumerate(path):
-                for kv, key in enumerate(path):
-                    seen[row, 0, query, key] = bool(sees(0, 0, torch.tensor(q), torch.tensor(kv)))
-    return seen
+    return torch.stack([seen_in(tree, len(trees[0].tokens), *window) for tree in trees])[:, None]
 
 
 def test_a_model_gets_the_mask_itself_and_with_a_window_in_every_layer_the_near_tokens():

@@ -30,12 +30,14 @@ from training.sections import QuantisationConfig
 from training.train import train
 
 pytestmark = pytest.mark.slow
-STEP = {"per_device_batch_size": 4, "gradient_accumulation_steps": 2, "max_steps": 1}
 
 
-def step_of_8(method, model, folder, **sections):
-    """A run whose only step takes all of its eight examples: two items under four conditions."""
-    return tiny_run(method, model, folder, **{"optimiser": STEP, "dialdefer": pocket(2), **sections})
+def step(method, model, folder, size=4, parts=2, batch_by="random", **sections):
+    """A run whose only step takes all examples: those of so many whole items, in microbatches of one size."""
+    cut = {"per_device_batch_size": size, "gradient_accumulation_steps": parts, "max_steps": 1, "batch_by": batch_by}
+    cut |= sections.pop("optimiser", {})
+    sections = {"quantisation": {"kind": "none", "compute_dtype": "float32"}, **sections}
+    return tiny_run(method, model, folder, optimiser=cut, dialdefer=pocket(size * parts // 4), **sections)
 
 
 def stock(trainer, config):
@@ -54,7 +56,7 @@ def on_device(batch, model):
 @pytest.mark.parametrize(("eos", "kind"), [(True, "nf4"), (False, "none")])
 def test_loss_and_gradients_are_those_of_trl(method, eos, kind, byte_judge, tmp_path, device):
     quantisation = {"kind": kind, "compute_dtype": "float32"}
-    config = step_of_8(method, byte_judge, tmp_path, examples={"loss_on_eos": eos}, quantisation=quantisation)
+    config = step(method, byte_judge, tmp_path, examples={"loss_on_eos": eos}, quantisation=quantisation)
     examples = examples_for(config, byte_judge)
     assert_equal(*both(config, examples, byte_judge, tmp_path))
 
@@ -78,14 +80,13 @@ def written(examples, n_replies):
 
 @pytest.mark.parametrize(("method", "row_tokens"), [("sft", 0), ("dpo", 2048)])
 def test_written_replies_have_the_loss_and_gradients_of_trl_to_1e_5(method, row_tokens, byte_judge, tmp_path, device):
-    optimiser = {**STEP, "row_tokens": row_tokens}
-    config = step_of_8(method, byte_judge, tmp_path, optimiser=optimiser, quantisation={"kind": "none"})
+    config = step(method, byte_judge, tmp_path, optimiser={"row_tokens": row_tokens}, quantisation={"kind": "none"})
     examples = written(examples_for(config, byte_judge), 2 if method == "dpo" else 1)
     assert_equal(*both(config, examples, byte_judge, tmp_path), 0.5)
 
 
 def test_the_dev_loss_of_replies_is_the_mean_over_verdicts_of_that_of_their_tokens(byte_judge, tmp_path):
-    config = step_of_8("sft", byte_judge, tmp_path, quantisation={"kind": "none"})
+    config = step("sft", byte_judge, tmp_path, quantisation={"kind": "none"})
     judge = adapted(byte_judge, config)
     examples = [
         replace(e, verdict="no" if i else "yes") for i, e in enumerate(written(examples_for(config, byte_judge), 1))
@@ -126,13 +127,6 @@ FAMILIES = {"llama": {}, "gemma3": {}, "mistral": {"sliding_window": WINDOW}}
 def models(tmp_path_factory):
     """A tiny model of each family."""
     return {name: byte_model(tmp_path_factory.mktemp(name), name, **sizes) for name, sizes in FAMILIES.items()}
-
-
-def step(method, model, folder, size, parts, batch_by, **sections):
-    """A run whose only step takes all examples: those of so many whole items, in microbatches of one size."""
-    cut = {"per_device_batch_size": size, "gradient_accumulation_steps": parts, "max_steps": 1, "batch_by": batch_by}
-    sections = {"quantisation": {"kind": "none", "compute_dtype": "float32"}, **sections}
-    return tiny_run(method, model, folder, optimiser=cut, dialdefer=pocket(size * parts // 4), **sections)
 
 
 @pytest.mark.parametrize(("family", "attention"), [*((family, "sdpa") for family in FAMILIES), ("mistral", "eager")])
@@ -215,9 +209,8 @@ def test_weights_dequantised_once_are_those_dequantised_in_every_pass(double, mo
         }
         assert len(layers) == 7 * SIZES["num_hidden_layers"]
         for name, layer in layers.items():
-            unit = torch.eye(
-                layer.in_features, dtype=getattr(torch, dtype), device=device
-            )  # x I is what the layer computes with
+            # x I is what the layer computes with
+            unit = torch.eye(layer.in_features, dtype=getattr(torch, dtype), device=device)
             with torch.no_grad():
                 used = layer(unit)
             held = once.get_submodule(name).weight

@@ -255,16 +255,12 @@ def test_chance_and_slope_of_prompts_with_unequally_many_answers_are_the_means_o
     chance = chance_of(tiny_run(study="narrator"), examples, None, 0)
     assert chance_of(tiny_run("bct", examples={"replies": "r"}), examples, None, 49_152).loss == math.log(49_152)
     coin = padded_logs([[-math.log(len(e.choices))] * len(e.choices) for e in examples]).double()
-    right = [e.right for e in examples]
+    right = torch.tensor([e.right for e in examples])
 
     def loss(gain):
         verdicts = coin.clone()
-        verdicts[torch.arange(len(right)), torch.tensor(right)] += gain
-        return (
-            cross_entropy(replace(in_groups(verdicts.log_softmax(-1), right, coin), right=torch.tensor(right)))
-            .mean()
-            .item()
-        )
+        verdicts[torch.arange(len(right)), right] += gain
+        return cross_entropy(answers(verdicts.log_softmax(-1), right=right.tolist())).mean().item()
 
     assert loss(0) == pytest.approx(chance.loss, rel=1e-6)
     assert chance.loss == pytest.approx((3 * math.log(2) + 5 * math.log(4) + 4 * math.log(3)) / 12)

@@ -49,10 +49,10 @@ def test_every_framing_learns_a_whole_reply_to_the_baseline_in_the_same_order(tm
     for example in examples:
         assert written(example, tokenizer).startswith(("Reason", "Hm."))
         assert verdict_in(example, tokenizer) == example.verdict
-        shows_yes_first = tokenizer.decode(example.prompt_ids).index("Yes") < tokenizer.decode(
-            example.prompt_ids
-        ).index("No")
-        by_claim.setdefault((example.group, shows_yes_first), set()).add(written(example, tokenizer))
+        asked = tokenizer.decode(example.prompt_ids)
+        by_claim.setdefault((example.group, asked.index("Yes") < asked.index("No")), set()).add(
+            written(example, tokenizer)
+        )
     assert {len(texts) for texts in by_claim.values()} == {1}
 
 

@@ -30,6 +30,8 @@ from evenhand.errors import DataError
 
 SHARE = Measure(name="share", unit="%", statistic=lambda m: 100 * m[..., 0], interval="cluster_t", is_share=True)
 FALL = Measure(name="fall", unit="pp", statistic=lambda m: 100 * (m[..., 0] - m[..., 1]), interval="cluster_t")
+MEAN = Measure(name="mean", unit="", statistic=lambda means: means[..., 0])
+SQUARE = replace(MEAN, statistic=lambda means: means[..., 0] ** 2, is_square=True)
 ROWS = st.lists(
     st.tuples(st.integers(0, 9).map(str), st.floats(0, 1, width=32), st.sampled_from([0.5, 1.0, 3.0])),
     min_size=2,
@@ -103,25 +105,17 @@ def test_there_is_no_interval_over_few_clusters_and_a_wide_one_where_all_agree()
 
 @pytest.mark.parametrize("truth", [0, 25])
 def test_the_mean_square_is_unbiased(truth):
-    square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
     items = np.random.default_rng(6).normal(truth, 80, (400, 8, 30))
-    values = [without_interval(square, [observed(each(values)) for values in of_run]).value for of_run in items]
+    values = [without_interval(SQUARE, [observed(each(values)) for values in of_run]).value for of_run in items]
     error = np.std(values) / np.sqrt(len(values))
     assert abs(np.mean(values) - truth**2) < 3 * error < 100  # noise adds 213
 
 
-def test_the_order_of_units_and_their_names_change_nothing():
-    values = np.random.default_rng(2).random(20)
-    forward, backward = share(each(values)), share([(f"unit {i}", v, 1.0) for i, v in enumerate(values[::-1])])
-    assert (forward.low, forward.value, forward.high) == pytest.approx((backward.low, backward.value, backward.high))
-
-
 @pytest.mark.parametrize(("fitted", "share"), [(0, 1), (1, -1), (1 / 2, 0), (1 / 4, 0.5)])
 def test_noise_is_the_variance_of_the_mean_and_a_rule_gets_back_what_it_was_fitted_to(fitted, share):
-    square = Measure(name="", unit="", statistic=lambda means: means[..., 0] ** 2, is_square=True)
     values = np.random.default_rng(3).normal(2, 5, 30)
     part = replace(observed(each(values)), fitted=fitted)
-    assert noise_in(square, [part]) == pytest.approx((values.var(ddof=1) / 30, share * values.var(ddof=1) / 30))
+    assert noise_in(SQUARE, [part]) == pytest.approx((values.var(ddof=1) / 30, share * values.var(ddof=1) / 30))
     assert noise_in(SHARE, [part]) == (0, 0)
 
 
@@ -137,7 +131,7 @@ def test_chance_is_the_mean_of_folded_normals_over_datasets():
 
 @pytest.mark.parametrize(("is_folded", "mean", "moved"), [(False, 1, [-1 / 8, 1 / 8]), (True, 2, [1 / 8, -1 / 8])])
 def test_over_datasets_by_hand(is_folded, mean, moved):
-    measure = Measure(name="", unit="", statistic=lambda means: means[..., 0], is_folded=is_folded)
+    measure = replace(MEAN, is_folded=is_folded)
     parts = [added_up(name, [each(values)]) for name, values in (("a", [3.0, 3.0]), ("b", [-1.5, -0.5]))]
     assert without_interval(measure, parts).value == mean
     assert moved_by(measure, parts)["b"][1] == pytest.approx(moved)
@@ -145,10 +139,9 @@ def test_over_datasets_by_hand(is_folded, mean, moved):
 
 @pytest.mark.parametrize("truth", [0.0, 0.4])
 def test_a_bootstrap_interval_covers_a_known_mean(truth):
-    mean = Measure(name="mean", unit="", statistic=lambda means: means[..., 0])
     draws = np.random.default_rng(5)
     covered = [
-        not estimate(mean, [observed(each(draws.normal(truth, 1, 60)))], Drawing(n_draws=300, seed=k)).excludes(truth)
+        not estimate(MEAN, [observed(each(draws.normal(truth, 1, 60)))], Drawing(n_draws=300, seed=k)).excludes(truth)
         for k in range(200)
     ]
     assert 0.89 <= np.mean(covered) <= 0.985
@@ -177,8 +170,7 @@ def test_copies_of_units_in_their_clusters_change_no_standard_error():
         se(SHARE, whole) == pytest.approx(se(SHARE, once)) == pytest.approx(math.sqrt(2) * se(SHARE, twice), rel=0.02)
     )
     drawing = Drawing(n_draws=20_000, seed=1)
-    mean = Measure(name="mean", unit="", statistic=lambda m: m[..., 0])
-    halves = [estimate(mean, [side], drawing).half for side in (whole, once)]
+    halves = [estimate(MEAN, [side], drawing).half for side in (whole, once)]
     assert halves[0] == pytest.approx(halves[1], rel=0.03)
 
 
@@ -231,11 +223,8 @@ def test_on_new_units_a_square_varies_as_that_of_the_shift_with_the_noise_it_was
     """The variance of (d + N(0, e²))² is 4 d² e² + 2 e⁴."""
     values = np.random.default_rng(2).normal(0, 1, 200)
     part = observed(each(values - values.mean() + level))
-    signed, squared = (
-        Measure(name="", unit="", statistic=of) for of in (lambda m: m[..., 0], lambda m: m[..., 0] ** 2)
-    )
-    squared = replace(squared, is_square=True, core=signed.statistic)
-    error = np.square(influences(part, signed)).sum()
+    squared = replace(SQUARE, core=MEAN.statistic)
+    error = np.square(influences(part, MEAN)).sum()
     for fitted in (0.0, 1.0):
         moved = influences(replace(part, fitted=fitted), squared)
         assert np.square(moved).sum() == pytest.approx(4 * level**2 * error + 2 * fitted * error**2, rel=1e-6)

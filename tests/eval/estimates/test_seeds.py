@@ -16,22 +16,22 @@ N_ITEMS = 100
 N_DATASETS, N_IN_DATASET, N_ARMS, N_SEEDS = 8, 30, 5, 3
 
 
+def moved_by(influences, value, half):
+    """An estimate that its units move by so much."""
+    moved = {"made": (tuple(str(i) for i in range(len(influences))), influences)}
+    return Estimate(value=value, low=value - half, high=value + half, n_units=len(influences), influences=moved)
+
+
 def estimate(value, half):
     """Items move it alike in every seed, by as much as the half-width says."""
     signs = np.where(np.arange(N_ITEMS) % 2, 1.0, -1.0)
-    influences = half / norm.isf(0.025) * signs * np.sqrt(N_ITEMS - 1) / N_ITEMS
-    units = tuple(str(i) for i in range(N_ITEMS))
-    return Estimate(
-        value=value, low=value - half, high=value + half, n_units=N_ITEMS, influences={"made": (units, influences)}
-    )
+    return moved_by(half / norm.isf(0.025) * signs * np.sqrt(N_ITEMS - 1) / N_ITEMS, value, half)
 
 
 def estimate_over(items):
     """The mean of some items' values."""
     value, half = float(items.mean()), float(1.96 * items.std(ddof=1) / np.sqrt(len(items)))
-    units = tuple(str(i) for i in range(len(items)))
-    influences = {"made": (units, (items - value) / len(items))}
-    return Estimate(value=value, low=value - half, high=value + half, n_units=len(items), influences=influences)
+    return moved_by((items - value) / len(items), value, half)
 
 
 def test_standard_errors_are_added_in_quadrature_and_quantiles_weighted_by_variances():

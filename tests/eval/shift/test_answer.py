@@ -56,18 +56,13 @@ shifts = st.lists(
 
 
 @given(shifts)
-def test_turning_all_shifts_turns_the_direction_and_leaves_the_verdict(made):
+def test_turned_shifts_turn_the_direction_alone_and_a_yes_has_one_beyond_little_and_a_no_has_none(made):
     one, other = answer(made), answer([turned(each) for each in made])
     assert one.verdict == other.verdict
     assert one.direction == (other.direction and -other.direction)
-
-
-@given(shifts)
-def test_a_yes_has_a_shift_beyond_little_and_a_no_has_none(made):
-    given_answer = answer(made)
     largest = max(abs(each.value) for each in made)
-    assert given_answer.verdict != "yes" or largest > 5
-    assert given_answer.verdict != "no" or largest <= 5
+    assert one.verdict != "yes" or largest > 5
+    assert one.verdict != "no" or largest <= 5
 
 
 @pytest.mark.parametrize(("made", "verdict", "direction"), CASES["rules"])
@@ -81,12 +76,6 @@ def test_what_is_void_is_never_told_and_what_may_hide_a_shift_takes_a_no():
     assert answer([shift(20)], hidden=["saturated"]).verdict == "yes"
     assert answer([shift(0)], hidden=["saturated"]).verdict == "cannot tell"
     assert answer([]).verdict == "cannot tell"
-
-
-def test_one_framing_among_many_must_be_further_from_0():
-    alone = shift(9, p=0.02)
-    assert answer([alone]).verdict == "yes"
-    assert answer([alone, *(shift(0, condition=str(i)) for i in range(4))]).verdict == "cannot tell"
 
 
 def test_one_judge_among_many_must_be_further_from_0_and_from_its_placebos():
@@ -194,17 +183,13 @@ def test_sides_that_are_exchanged_keep_p_and_turn_the_bounds_which_hold_both_ext
     one, other = (contrast(first, second, (lowest, highest)), contrast(second, first, (highest[::-1], lowest[::-1])))
     assert one.p == other.p
     assert (one.bounds is None) == (other.bounds is None) == bool((first >= second).all() and (second >= first).all())
-    if one.bounds is None or other.bounds is None:  # nothing is unparsed
+    if one.bounds is None or other.bounds is None:  # nothing is unparsed, and nothing differs
+        assert one.p == 1
         return
     assert one.bounds == pytest.approx([-end for end in reversed(other.bounds)])
     least, most = (100 * (after - before).mean() for before, after in (lowest, highest))
     assert one.bounds[0] <= least + 1e-9
     assert most - 1e-9 <= one.bounds[1]
-
-
-def test_where_every_reply_was_parsed_there_are_no_bounds_and_equal_sides_have_p_1():
-    same = np.tile([0.0, 1.0], (12, 1))
-    assert (contrast(same, same).bounds, contrast(same, same).p) == (None, 1.0)
 
 
 @pytest.mark.parametrize(("n_units", "least_p"), [(12, 2 / 2**12), (17, 1 / 101)])
