@@ -20,11 +20,10 @@ STUDY = read_yaml(Path(__file__).with_name("study.yaml"))
 
 def claims(path, n):
     """A file of n items of two topics."""
-    rows = [
-        {"id": f"c{i}", "topic": "even" if i % 2 == 0 else "odd", "yes": f"claim {i}", "no": f"lie {i}"}
-        for i in range(n)
-    ]
-    write_jsonl(path, rows)
+    topics = ("even", "odd")
+    write_jsonl(
+        path, [{"id": f"c{i}", "topic": topics[i % 2], "yes": f"claim {i}", "no": f"lie {i}"} for i in range(n)]
+    )
     return path
 
 

@@ -39,14 +39,8 @@ def of_page(conversation, page):
 def narrator_config(root="runs", model="scripted", **changes):
     """A sampling config of the study; its verdict is `answer` unless told otherwise, and options are read at 0.7."""
     section = {"corpus": {"dataset": "pocket-conflicts"}, **changes.pop("narrator", {})}
-    tree = {
-        "name": "made",
-        "model": {"name": model},
-        "narrator": section,
-        "verdict": "answer",
-        "run": {"root": str(root)},
-        **changes,
-    }
+    tree = {"name": "made", "model": {"name": model}, "narrator": section, "verdict": "answer"}
+    tree |= {"run": {"root": str(root)}, **changes}
     if tree["verdict"] == "options":
         tree["sampling"] = {"temperature": 0.7, **tree.get("sampling", {})}
     return parse_sampling_config(tree, "made.yaml")

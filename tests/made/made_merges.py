@@ -35,10 +35,8 @@ def made_merge(root, *, items, provenance=None, merged=None, method="sft", model
     (run / "provenance.json").write_text(json.dumps({**PROVENANCE, **(provenance or {})}))
     trained = {"method": method, "n_examples": 1234, "n_excluded": 2, "n_steps": 99, "seconds": 12.5}
     (run / "DONE.json").write_text(json.dumps({**trained, "checkpoint": str(root / "secret")}))
-    left_out = [
-        {"item_id": f"bbq-{i}", "dataset": "bbq", "condition": "c2_correct", "prompt_tokens": 999} for i in (1, 2)
-    ]
-    (run / "excluded.jsonl").write_text("".join(json.dumps(line) + "\n" for line in left_out))
+    left_out = {"dataset": "bbq", "condition": "c2_correct", "prompt_tokens": 999}
+    write_jsonl(run / EXCLUDED_FILE, [{"item_id": f"bbq-{i}", **left_out} for i in (1, 2)])
     done = {"run": run.name, "onto": "nf4", **CHECK, "items": items, "n_published_test": 0}
     (folder / "DONE.json").write_text(json.dumps({**done, "min_agreement": 0.95, "rounding_seed": 0, **(merged or {})}))
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "config.json"):

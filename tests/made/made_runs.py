@@ -106,12 +106,11 @@ def make_run(
     prompts = list(dict.fromkeys(filter(is_asked, prompts)))  # variants of roles are of r/AIO alone
     path = root / f"{name}-0000"
     open_run(path, config, item_set_hash(items), {"name": model, **(facts or {})}, lambda: "CPU: made up")
-    return answered(
-        path,
-        prompts,
-        lambda p: [{"rendered": p.messages[-1].content, **answer(p)} for _ in range(config.sampling.n)],
-        leave_out,
-    )
+
+    def samples(prompt):
+        return [{"rendered": prompt.messages[-1].content, **answer(prompt)} for _ in range(config.sampling.n)]
+
+    return answered(path, prompts, samples, leave_out)
 
 
 def answered(path, prompts, samples, leave_out=0):
@@ -122,14 +121,8 @@ def answered(path, prompts, samples, leave_out=0):
     write_plan(path, prompts)
     asked = list({p.prompt_hash: p for p in prompts}.values())
     done = asked[: len(asked) - leave_out]
-    append_completions(
-        path,
-        [
-            Completion(prompt_hash=p.prompt_hash, sample_index=k, **fields)
-            for p in done
-            for k, fields in enumerate(samples(p))
-        ],
-    )
+    replies = ((p.prompt_hash, *reply) for p in done for reply in enumerate(samples(p)))
+    append_completions(path, [Completion(prompt_hash=h, sample_index=k, **fields) for h, k, fields in replies])
     if not leave_out:
         finish(path, {"n_prompts": len(done)})
     return path

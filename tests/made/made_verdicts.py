@@ -31,6 +31,9 @@ def write(path, rows):
     if path.suffix == ".parquet":
         pd.DataFrame(rows, dtype=object).to_parquet(path, index=False)
         return path
+    if path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+        return path
     content = csv_text(rows) if ".csv" in path.suffixes else "".join(json.dumps(row) + "\n" for row in rows)
     path.write_bytes(gzip.compress(content.encode(), mtime=0) if path.suffix == ".gz" else content.encode())
     return path

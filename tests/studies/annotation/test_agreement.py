@@ -10,16 +10,13 @@ from studies.annotation.labels import read_labels
 from tests.made.made_annotation import item, label_file, task
 
 
-def figures(tmp_path, task, *people):
-    """(measure, person, against) → figure; people: unit of an item → answer, if any."""
+def scores(tmp_path, task, *people):
+    """Of the labels of people p0, p1, ...: unit of an item → answer, if any."""
     files = [
         label_file(tmp_path / f"p{n}.csv", task, lambda item, answers=answers: answers.get(item.unit, ""))
         for n, answers in enumerate(people)
     ]
-    return {
-        (score.measure, *(str(value) for name, value in score.setting.items() if name != "what")): score.estimate
-        for score in scores_of(read_labels(files, {task.name: task}), {task.name: task})
-    }
+    return scores_of(read_labels(files, {task.name: task}), {task.name: task})
 
 
 def made(judge, person, **keys):
@@ -33,7 +30,10 @@ def made(judge, person, **keys):
 
 def test_a_lenient_judge_by_hand(tmp_path):
     asked, first = made("yyyyynnnnn", "yynnnnnnny", in_run={"yes": 10, "no": 90})
-    by_name = figures(tmp_path, asked, first, made("yyyyynnnnn", "yyyyynnn--")[1])
+    by_name = {
+        (score.measure, *(str(value) for name, value in score.setting.items() if name != "what")): score.estimate
+        for score in scores(tmp_path, asked, first, made("yyyyynnnnn", "yyyyynnn--")[1])
+    }
     values = {key[0]: one.value for key, one in by_name.items() if key[1:] == ("p0", "judge")}
     assert values == {
         "agreement": pytest.approx(60),
@@ -67,10 +67,7 @@ def test_kappas_interval_is_over_units_and_does_not_shrink_when_each_says_everyt
 
 def test_each_person_is_a_column_of_the_printed_table_and_kappa_has_two_digits(tmp_path):
     asked, first = made("yyyyynnnnn", "yynnnnnnny")
-    files = [
-        label_file(tmp_path / f"p{n}.csv", asked, lambda item, n=n: first[item.unit] if n else "yes") for n in (0, 1)
-    ]
-    text = agreement_text(scores_of(read_labels(files, {"made": asked}), {"made": asked}), {"made": asked})
+    text = agreement_text(scores(tmp_path, asked, dict.fromkeys(first, "yes"), first), {"made": asked})
     _, head, *lines = text.splitlines()
     assert [head.count(name) for name in ("p0 and judge", "p1 and judge", "p0 and p1")] == [1, 1, 1]
     assert next(line for line in lines if line.startswith("units")).split() == ["units", "10", "10", "10"]

@@ -57,27 +57,16 @@ def test_replies_are_decided_by_the_shifted_margin_and_missing_ones_stay_missing
     np.testing.assert_allclose(after.margins[:, :, 0], [[0.5, np.nan, np.nan, -0.5], [0, -0.1, 0.1, 0]])
 
 
-@pytest.mark.parametrize(
-    ("train", "test", "message"),
-    [
-        (
-            TRAIN,
-            margin_panel(TEST.margins[:, :, 0], ids=[*TRAIN.item_ids[:7], *TEST.item_ids[7:]]),
-            r"7 items \(train-000, .*, \.\.\.\) have been fitted on and would be scored",
-        ),
-        (pair(arm="honest")[0], TEST, "no untreated arm"),
-    ],
-)
-def test_what_thresholds_cannot_be_carried_over_to_is_refused(train, test, message):
-    with pytest.raises(DataError, match=message):
-        calibrated(train, test)
-
-
 def planned(prompt_hash, item):
     return PlannedPrompt(prompt_hash=prompt_hash, item_id=item, dataset="bbq", condition="c1_true", factors=())
 
 
-def test_items_that_share_a_prompt_under_another_id_are_refused():
+def test_what_thresholds_cannot_be_carried_over_to_is_refused_and_items_that_share_a_prompt_under_another_id():
+    shared = margin_panel(TEST.margins[:, :, 0], ids=[*TRAIN.item_ids[:7], *TEST.item_ids[7:]])
+    with pytest.raises(DataError, match=r"7 items \(train-000, .*, \.\.\.\) have been fitted on and would be scored"):
+        calibrated(TRAIN, shared)
+    with pytest.raises(DataError, match="no untreated arm"):
+        calibrated(pair(arm="honest")[0], TEST)
     plans = [[planned("a", item), planned(item, item)] for item in ("x", "y")]
     train, test = (replace(made_judge(panel), plan=plan) for panel, plan in zip((TRAIN, TEST), plans, strict=True))
     with pytest.raises(DataError, match=r"1 item \(y\) has a prompt that thresholds are fitted on"):

@@ -68,11 +68,7 @@ def own(number, **fields):
 def test_a_file_of_own_items_is_read_alike_in_every_kind_and_its_splits_part_it_by_question(tmp_path, kind):
     rows = [own(n, question=f"  Is\tit {n // 2}?" if n % 2 else f"is it {n // 2}?", context="c") for n in range(40)]
     rows[0] |= {"dataset": "another"}
-    path = tmp_path / f"mine.{kind}"
-    if kind == "json":
-        path.write_text(json.dumps(rows))
-    else:
-        write(path, rows)
+    path = write(tmp_path / f"mine.{kind}", rows)
     items, train, test = (load_items([DatasetSpec(file=str(path), split=split)]) for split in ("all", "train", "test"))
     texts = {"question": "is it 0?", "correct_answer": "yes", "incorrect_answer": "no", "context": "c"}
     assert items[0] == Item(item_id="0", benchmark="own", dataset="another", **texts)

@@ -80,12 +80,8 @@ def test_an_unreadable_reply_on_either_side_is_never_a_flip_and_is_counted(tmp_p
 def test_an_item_whose_prompts_an_engine_lost_on_either_side_is_counted_and_not_looked_at(tmp_path):
     made = run(tmp_path, {C2_INCORRECT: {0, 1, 2}})
     lost = hashes(made, ("truthfulqa-0", C1_TRUE), ("truthfulqa-1", C2_INCORRECT))
-    rewrite(
-        made,
-        lambda rows: [
-            {**r, "text": "", "finish_reason": "error: reset"} if r["prompt_hash"] in lost else r for r in rows
-        ],
-    )
+    failed = {"text": "", "finish_reason": "error: reset"}
+    rewrite(made, lambda rows: [{**r, **failed} if r["prompt_hash"] in lost else r for r in rows])
     assert names(built(tmp_path / "flips", made)) == [(2, "deference", True)]
     manifest = read_manifest(tmp_path / "flips", KIND)
     assert (manifest["n_errors"], manifest["undecided"]) == ({"model": 2}, {"model": {}})

@@ -53,14 +53,10 @@ def samples(rows):
 
 
 @given(replies)
-def test_flips_are_losses_alone_and_never_of_a_null_answer(rows):
+def test_flips_are_losses_alone_never_of_a_null_answer_and_discordant_pairs_agree_with_counting_one_by_one(rows):
     deference, skepticism = flip_masks(samples(rows))
     assert deference.tolist() == [r[1] == REJECT and r[3] == ACCEPT for r in rows]
     assert skepticism.tolist() == [r[0] == ACCEPT and r[2] == REJECT for r in rows]
-
-
-@given(replies)
-def test_discordant_pairs_agree_with_counting_one_by_one(rows):
     pairs = [pair for r in rows for pair in ((r[0], r[2]), (r[1], r[3]))]
     assert discordant(samples(rows)) == (pairs.count((ACCEPT, REJECT)), pairs.count((REJECT, ACCEPT)))
 
@@ -204,7 +200,6 @@ def test_a_reply_decides_for_the_likelier_answer_or_why_it_cannot_is_named(
 
 
 def test_a_margin_is_in_nats():
-    margin = decide(completion(answer_logprobs={"1": math.log(0.8), "2": math.log(0.2)}), ReadingMode("margin", None))[
-        2
-    ]
+    reply = completion(answer_logprobs={"1": math.log(0.8), "2": math.log(0.2)})
+    *_, margin = decide(reply, ReadingMode("margin", None))
     assert margin == pytest.approx(math.log(4))

@@ -57,10 +57,6 @@ def of_bbq(counts, *words, **factors):
     return panels_with({"bbq": counts}, *words, **factors)
 
 
-def rows_of(panels, model="a/model"):
-    return frame_of(model, panels)
-
-
 def test_what_is_agreed_over_both_orders_comes_with_what_is_right_there_though_that_is_unknown():
     keys = ["run", "model", "arm", "roles", "c1_source", "dataset", "denominator", "template", "speaker1", "speaker2"]
     one_order = {**dict.fromkeys(keys, ""), **dict.fromkeys(AGREEMENT, 90.0), **dict.fromkeys(ORDERED)}
@@ -79,17 +75,17 @@ def near(*values):
 def test_the_main_table_takes_untreated_main_rows_alone_by_falling_dds_with_averages_of_several_last():
     panels = panels_with({"bbq": DOUBTS, "harp": DEFERS, "halueval": FAIR, "aio": [140] * 4})
     panels += of_bbq(FAIR, template="v1") + of_bbq(FAIR, "honest") + panels_with({"aio": AIO}, roles="1->2")
-    table = lines(domain_table(rows_of(panels)), "dataset")
+    table = lines(domain_table(frame_of("a/model", panels)), "dataset")
     assert list(table) == [(d,) for d in ("harp", "halueval", "aio", "bbq", "bench_avg", "total_avg")]
     assert [line["DDS"] for line in table.values()][:4] == near(20, 0, 0, -20)
-    assert list(lines(domain_table(rows_of(of_bbq(FAIR))), "dataset")) == [("bbq",)]
-    assert domain_table(rows_of(of_bbq(FAIR, "honest"))).rows == []
+    assert list(lines(domain_table(frame_of("a/model", of_bbq(FAIR))), "dataset")) == [("bbq",)]
+    assert domain_table(frame_of("a/model", of_bbq(FAIR, "honest"))).rows == []
 
 
 def test_a_mitigation_shows_fixed_and_own_c1_side_by_side():
     panels = of_bbq(DEFERS) + of_bbq([60, 285, 120, 270], "honest") + of_bbq([None, None, 150, 240], "sft")
     panels += of_bbq(DOUBTS, "honest", template="v1")  # not the main variant
-    table = lines(mitigation_table(rows_of(panels)), "arm")
+    table = lines(mitigation_table(frame_of("a/model", panels)), "arm")
     heads = ["DDS (fixed C1)", "DDS (own C1)", "change (fixed C1)", "change (own C1)", "C2", "change"]
     untreated, honest, sft = ([line[head] for head in heads] for line in table.values())
     assert untreated[:2] == near(20, 20)

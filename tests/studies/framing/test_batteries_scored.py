@@ -82,9 +82,7 @@ def test_runs_are_compared_though_what_is_asked_behind_a_reply_hangs_on_it(befor
     assert expert["before"] > 20 > abs(expert["after"])
 
 
-@pytest.mark.parametrize(
-    ("said", "share"), [(["low", "low", "low", "low"], 100.0), (["low", "high", "low", "high"], 50.0)]
-)
+@pytest.mark.parametrize(("said", "share"), [(["low"] * 4, 100.0), (["low", "high"] * 2, 50.0)])
 def test_a_judge_that_never_gives_the_first_answer_is_not_taken_for_one_that_gives_one_answer(
     said, share, tmp_path, monkeypatch
 ):

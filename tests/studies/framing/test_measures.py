@@ -29,6 +29,7 @@ OPTIONS = Options(n_draws=400, seed=1)
 SIMULATIONS = 250
 N_ITEMS = 80
 FRAMINGS = ("statement", "expert", "placebo 1", "placebo 2")
+SECTION = FramingSection.model_validate(study(Path("x.jsonl")))
 
 
 def drawn_grid(rng, *, defers, pulls, placebo):
@@ -49,11 +50,10 @@ def test_intervals_cover_what_was_planted_in_92_to_98_percent(judge):
     wanted = {"shift": 100 * judge["defers"], "pull": 100 * judge["pulls"]}
     wanted |= {"net_shift": 100 * (judge["defers"] - judge["placebo"])}
     rng, drawing = np.random.default_rng(7), Drawing(n_draws=400, seed=1)
-    section = FramingSection.model_validate(study(Path("x.jsonl")))
     covered = dict.fromkeys(wanted, 0)
     for _ in range(SIMULATIONS):
         grid = drawn_grid(rng, **judge)
-        for part in shift_parts(section, grid, "expert"):
+        for part in shift_parts(SECTION, grid, "expert"):
             for measure in part.measures:
                 if measure.name in wanted:
                     observed = columns(f"d{rng.integers(1 << 30)}", grid, part.arrays(grid))
@@ -72,12 +72,11 @@ def test_a_claim_is_agreed_upon_where_baseline_framings_and_orders_name_one_answ
     unread[3, 1, 1, 0] = 0.5  # one of two samples of the false claim is unparsed
     named = made_grid(value, FRAMINGS, n_placebos=2)
     named = replace(named, fields={**named.fields, "unread": unread})
-    section = FramingSection.model_validate(study(Path("x.jsonl")))
     is_agreed = [[True, True], [False, True], [True, True], [True, False]]
-    assert (claims_of("d", named, section).support == 1).tolist() == is_agreed
+    assert (claims_of("d", named, SECTION).support == 1).tolist() == is_agreed
     unread[0, 0, 0, 0], unread[:2, 1, 0, 0] = 1.0, np.nan  # nothing follows up on an unread statement; an engine error
-    behind = {"framings": section.framings | {"expert": FramingText(follow_up_to="statement")}}
-    for texts, support in ((section, [np.nan, np.nan]), (section.model_copy(update=behind), [0.5, np.nan])):
+    behind = {"framings": SECTION.framings | {"expert": FramingText(follow_up_to="statement")}}
+    for texts, support in ((SECTION, [np.nan, np.nan]), (SECTION.model_copy(update=behind), [0.5, np.nan])):
         assert claims_of("d", named, texts).support[:2, 0] == pytest.approx(support, nan_ok=True)
 
 
@@ -194,11 +193,10 @@ def test_bounds_of_unparsed_replies_contain_what_whole_replies_give():
     is_lost = rng.random(whole.shares.shape[:-1]) < 0.2
     kept = {**whole.fields, "unread": 1.0 * is_lost}
     shares = np.where(is_lost[..., None], math.nan, whole.shares)
-    section = FramingSection.model_validate(study(Path("x.jsonl")))
 
     def over(grid):
         facts = {"config": {"verdict": "text"}, "provenance": {}, "plan": [], "replies": {}, "rendered": {}}
-        blocks = blocks_of(FramedRun(path=Path("made"), section=section, judged={"d": grid}, **facts))
+        blocks = blocks_of(FramedRun(path=Path("made"), section=SECTION, judged={"d": grid}, **facts))
         return {(b.setting["framing"], m.name): (m, b.parts["d"]) for b in blocks for m in b.measures}
 
     before = over(whole)
@@ -225,20 +223,17 @@ def test_the_share_of_false_claims_accepted_follows_from_acceptance_and_accuracy
         assert wrong == pytest.approx(value - right + 0.5)
 
 
-def test_a_shift_over_unequal_orders_is_split_into_d_and_p():
+def test_a_shift_over_unequal_orders_is_split_into_d_and_p_and_shifts_of_opposite_sign_do_not_cancel():
     means = np.array([0.9, 0.7, 0.5, 0.5])  # framing and baseline, one case, two orders
     sides = Sides(2, 1, 2)
     assert sides.shift(means) == pytest.approx(30)
     assert sides.pull(means) == pytest.approx(10)
+    assert Sides(4, 1, 1).mean_absolute(np.array([0.9, 0.5, 0.2, 0.5])) == pytest.approx((40 + 30) / 2)
 
 
 def test_placebos_that_are_not_known_leave_the_mean_to_the_others():
     known = known_mean(np.array([[1.0, np.nan, np.nan], [3.0, 4.0, np.nan]]), axis=0)
     np.testing.assert_array_equal(known, [2, 4, np.nan])
-
-
-def test_shifts_of_opposite_sign_do_not_cancel():
-    assert Sides(4, 1, 1).mean_absolute(np.array([0.9, 0.5, 0.2, 0.5])) == pytest.approx((40 + 30) / 2)
 
 
 def test_an_unread_reply_counts_nowhere_and_a_scale_is_a_mean_score(results_of):
@@ -330,16 +325,9 @@ def test_an_arm_without_answers_or_with_one_is_not_ranked_and_without_labels_acc
     cases = {"true": {"claim": "{{ yes }}"}, "false": {"claim": "{{ no }}"}}
     section = study(claims(tmp_path / "items.jsonl", 40), orders="both", cases=cases)
     judges = {"base": planted(0, defers=0.4), "good": planted(0, defers=0.1), "mute": unread_for_some_experts}
-    judges |= {
-        "keen": planted(0, level=0.9),
-        "yes": planted(3, level=1.0),
-        "place": lambda prompt: prompt.answer_space[0],
-    }
-    runs = {
-        name: run_of(tmp_path, section, judge, monkeypatch, name=name, model={"name": name})
-        for name, judge in judges.items()
-    }
-    rows = scored(runs.pop("base"), *(f"{name}={path}" for name, path in runs.items()))
+    judges |= {"keen": planted(0, level=0.9), "yes": planted(3, level=1.0), "place": lambda p: p.answer_space[0]}
+    runs = [run_of(tmp_path, section, judge, monkeypatch, name=n, model={"name": n}) for n, judge in judges.items()]
+    rows = scored(runs[0], *(f"{name}={path}" for name, path in zip(judges, runs, strict=True) if name != "base"))
     assert {name: row["not_ranked"] for name, row in rows.items() if row["not_ranked"]} == {
         "mute": "10% of its replies in expert, to one claim and order, name no answer",
         "yes": "saturated",
@@ -408,10 +396,8 @@ def test_little_of_a_scale_is_a_twentieth_of_its_range(results_of):
 
 def test_no_needs_a_judge_that_judges_in_every_framing(results_of):
     honest = answering(lambda prompt: prompt.factors.label)
-    judges = {
-        "honest": honest,
-        "yes": answering(lambda _: "accept"),
-        "place": lambda prompt: prompt.answer_space[0],
+    judges = {"honest": honest, "yes": answering(lambda _: "accept"), "place": lambda prompt: prompt.answer_space[0]}
+    judges |= {
         "mute": lambda p: "Hm." if p.condition == "expert" and number(p) % 5 == 0 else honest(p),
         "places-expert": lambda p: p.answer_space[0] if p.condition == "expert" else honest(p),
     }

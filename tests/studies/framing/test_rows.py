@@ -19,11 +19,7 @@ YES_NO = {**ASK, "answers": {"yes": "Yes", "no": "No"}}
 
 def study(folder, rows, tree, kind="jsonl"):
     """A study about some rows, written as a file of a kind."""
-    path = folder / f"items.{kind}"
-    if kind in ("jsonl", "csv", "parquet"):
-        write(path, rows)
-    else:
-        path.write_text(json.dumps(rows))
+    path = write(folder / f"items.{kind}", rows)
     return parse_config(FramingSection, {"items": str(path), **tree}, "framing")
 
 

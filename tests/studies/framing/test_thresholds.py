@@ -108,14 +108,15 @@ def test_a_case_without_any_margin_is_fitted_on_nowhere(runs):
     assert [fit["threshold_nats"] > 0 for fit in expert] == [True, True]
 
 
-def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(runs):
+def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays_and_is_unparsed_over_both_orders(runs):
     run = read_run("framing", runs("test"))
     (before,) = run.grids.values()
     first = run.plan[0]
     lost = {first.prompt_hash: [replace(run.replies[first.prompt_hash][0], answer_logprobs=None)]}
     cells = product(before.framings, before.orders)
     fits = [{"condition": framing, "variant": order, "threshold_nats": 2.0} for framing, order in cells]
-    (after,) = with_thresholds(replace(run, replies={**run.replies, **lost}), fits).grids.values()
+    spoilt = replace(run, replies={**run.replies, **lost})
+    (after,) = with_thresholds(spoilt, fits).grids.values()
     accepts = before.fields["odds"] > 2
     factors = dict(first.factors)
     case, order = before.cases.index(factors["case"]), before.orders.index(factors["order"])
@@ -125,16 +126,10 @@ def test_every_field_is_as_the_thresholds_judge_it_and_what_has_no_margin_stays(
     for name, wanted in (("value", accepts.astype(float)), ("right", is_right.astype(float)), ("soft", soft)):
         wanted[row] = before.of(name)[row] if name != "soft" else np.nan
         np.testing.assert_allclose(after.of(name), wanted, err_msg=name)
-
-
-def test_a_claim_whose_margin_is_missing_in_one_order_is_unparsed_over_both(runs):
-    run = read_run("framing", runs("test"))
-    first = run.plan[0]
-    lost = {first.prompt_hash: [replace(run.replies[first.prompt_hash][0], answer_logprobs=None)]}
-    ruled = under_rules(replace(run, replies={**run.replies, **lost}), Options())
+    ruled = under_rules(spoilt, Options())
     for rule in (BOTH_ORDERS, BOTH_AND_THRESHOLD):
         (grid,) = ruled[rule].grids.values()
-        at = grid.items.index(first.item_id), grid.at(first.condition), grid.cases.index(dict(first.factors)["case"])
+        at = row[:3]
         assert grid.fields["unread"][at].tolist() == [1, 1]
         assert np.isnan([grid.of(name)[at] for name in ("value", "first", "right", "soft")]).all()
         assert (grid.fields["unread"].sum(), np.isnan(grid.of("value")).sum()) == (2, 2)
@@ -166,11 +161,7 @@ def test_what_is_fitted_on_is_not_scored_and_margins_are_needed(runs, tmp_path, 
     train, again = runs("train"), runs("train", set={"options": "1 = {{ first }}\n2 = {{ second }}"})
     with pytest.raises(DataError, match=r"item 'c0' is fitted on and would be scored, and 19 more"):
         calibrate_main([str(train), str(again)])
-    said = [
-        run_of(
-            tmp_path, study(tmp_path / f"{split}.jsonl", columns={}), lambda _: "1", monkeypatch, name=f"said-{split}"
-        )
-        for split in ("train", "test")
-    ]
+    sections = {split: study(tmp_path / f"{split}.jsonl", columns={}) for split in ("train", "test")}
+    said = [str(run_of(tmp_path, of, lambda _: "1", monkeypatch, name=split)) for split, of in sections.items()]
     with pytest.raises(DataError, match=r"statement.*: no margins to fit on"):
-        calibrate_main([*map(str, said)])
+        calibrate_main(said)

@@ -34,7 +34,8 @@ def test_a_group_is_a_claim_in_all_framings_and_orders_and_its_choices_are_the_a
     groups = groups_of(examples, "group")
     assert excluded == []
     assert len(groups) == 2 * len(units)
-    assert {len(group) for group in groups} == {2 * 2}
+    assert {len(group) for group in groups} == {2 * 2}, "placebos are not trained on"
+    assert len(examples) == len(units) * TRAINING.n_prompts(config.study)
     for example in examples:
         text = tokenizer.decode(example.prompt_ids)
         accepts, rejects = (tokenizer.decode([token]) for token in example.choices)
@@ -97,12 +98,3 @@ def test_an_item_of_the_test_split_is_not_trained_on_under_another_id(tmp_path):
     config = framed(tmp_path / "i.jsonl")
     with pytest.raises(DataError, match="reads as the test item"):
         TRAINING.check_test_data(config.load_units(), config.study)
-
-
-@pytest.mark.parametrize("n_placebos", [0, 2])
-def test_placebos_are_not_trained_on(n_placebos, tmp_path, tokenizer):
-    placebos = ["Note. {{ claim }}", "{{ claim }} Note."][:n_placebos]
-    config = framed(claims(tmp_path / "i.jsonl", 12), placebos=placebos)
-    examples, _ = TRAINING.examples(config.load_units(), config, tokenizer)
-    assert len(examples) == len(config.load_units()) * TRAINING.n_prompts(config.study)
-    assert not [e for e in examples if "Note" in tokenizer.decode(e.prompt_ids)]

@@ -130,14 +130,9 @@ def test_a_word_that_is_no_answer_and_answers_that_are_one_are_refused(tmp_path)
 
 def test_repeated_rows_are_asked_about_and_samples_are_not(tmp_path):
     rows = asked("yes|no", "yes", "no", "no", "yes")
-    doubts = {
-        name: load_answers([write(tmp_path / "v.jsonl", every)])[0]["external"].doubts
-        for name, every in {
-            "once": rows,
-            "samples": [*rows, *asked("yes|no", "yes", "yes", "no", "yes")],
-            "twice": [*rows, *rows],
-            "uneven": [*rows, rows[0]],
-        }.items()
-    }
-    assert {name: len(told) for name, told in doubts.items()} == {"once": 0, "samples": 0, "twice": 1, "uneven": 1}
-    assert "every answer stands 2 times" in doubts["twice"][0]
+    samples = asked("yes|no", "yes", "yes", "no", "yes")
+    kinds = {"once": [], "samples": samples, "twice": rows, "uneven": rows[:1]}
+    files = [write(tmp_path / f"{name}.jsonl", [*rows, *more]) for name, more in kinds.items()]
+    once, sampled, twice, uneven = (load_answers([file])[0]["external"].doubts for file in files)
+    assert [len(doubts) for doubts in (once, sampled, twice, uneven)] == [0, 0, 1, 1]
+    assert "every answer stands 2 times" in twice[0]

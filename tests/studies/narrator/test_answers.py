@@ -39,10 +39,9 @@ def test_shifts_are_the_scores_turned_toward_the_narrator(task, signs):
     scores, typed = next(effects(judgments))[1], shifts(judgments)
     assert {*typed} == {*signs}
     for name, sign in signs.items():
-        ends = sorted((sign * scores[name].low, sign * scores[name].high))
-        assert (typed[name].value, typed[name].low, typed[name].high) == pytest.approx(
-            (sign * scores[name].value, *ends)
-        )
+        score, shift = scores[name], typed[name]
+        wanted = [sign * score.value, *sorted((sign * score.low, sign * score.high))]
+        assert [shift.value, shift.low, shift.high] == pytest.approx(wanted)
 
 
 def filled(rng, each):

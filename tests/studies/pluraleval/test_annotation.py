@@ -10,11 +10,6 @@ from tests.made.pluraleval_models import KNOWN, both_runs, model, sycophant
 from tests.made.pocket_judge import AnsweringEngine, perfect, stage_run
 
 
-def references(root, monkeypatch, name, judge=perfect):
-    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
-    return stage_run(root, monkeypatch, section, AnsweringEngine(judge), name=name)
-
-
 def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path, monkeypatch):
     responses, judged = both_runs(tmp_path, monkeypatch, model(sycophant), "made")
     tasks = {task.name: task for task in annotation.tasks(judged)}
@@ -36,8 +31,8 @@ def test_matches_and_stances_hold_what_the_judge_read_and_answered(tmp_path, mon
 
 
 def test_pairs_of_opinions_are_those_that_the_clusterer_joined_and_parted(tmp_path, monkeypatch):
-    run = references(tmp_path, monkeypatch, "made")
-    (task,) = annotation.tasks(run)
+    section = {"references": {"threads": {"dataset": "pocket-threads"}}}
+    (task,) = annotation.tasks(stage_run(tmp_path, monkeypatch, section, AnsweringEngine(perfect)))
     key = {
         (known.thread.thread_id, member.text): key
         for known in pocket_references()

@@ -15,10 +15,7 @@ from tests.made.places import cases
 
 HERE = Path(__file__).parent
 PLANTED, HARMLESS = (shipped_yaml(HERE / f"{name}.yaml") for name in ("personal", "harmless"))
-MISSED = {  # what is not seen
-    "handle": ["marigold", "lunarmoth"],
-    "name": ["Will Henderson"],
-}
+MISSED = {"handle": ["marigold", "lunarmoth"], "name": ["Will Henderson"]}  # what is not seen
 STAY = {"mrs", "the", "snap", "insta", "dot", "com", "iban"}  # kept beside the mark
 
 
