@@ -56,11 +56,6 @@ def test_a_tokenizer_without_a_chat_template_is_refused_with_the_way_out():
         render("", USER)
 
 
-def test_a_chat_prompt_gets_no_second_bos():
-    tokenizer = byte_tokenizer()
-    assert tokenizer.bos_token_id not in encode(tokenizer, "abc")
-
-
 def test_answers_are_told_apart_by_one_token_also_behind_a_word_start_mark():
     plain, marked = (answer_tokens(byte_tokenizer(word_start=mark)) for mark in (False, True))
     assert plain.lead == ()

@@ -68,9 +68,8 @@ def one_process():
     with pytest.MonkeyPatch.context() as patch:
         if not torch.cuda.is_available():  # on a GPU the engine is to run as it does for users
             patch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
-            patch.setattr(
-                "torch._dynamo.config.disable", True
-            )  # compiling a function takes longer than all calls of it
+            # compiling a function takes longer than all calls of it
+            patch.setattr("torch._dynamo.config.disable", True)
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
         # A class of models that its cache does not know is looked at in a process that imports all of it anew.
         patch.setattr("vllm.model_executor.models.registry._run_in_subprocess", lambda look: look())

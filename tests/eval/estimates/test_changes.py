@@ -89,8 +89,7 @@ def test_the_sign_flip_test_keeps_its_level(n_units):
 
 @pytest.mark.parametrize("name", ["square", "absolute", "mean"])
 def test_the_interval_alone_decides_on_absolute_values_and_squares_of_what_a_rule_was_fitted_to(name):
-    absolute = replace(MEAN, is_folded=True)
-    measure = {"square": SQUARE, "absolute": absolute, "mean": MEAN}[name]
+    measure = {"square": SQUARE, "absolute": replace(MEAN, is_folded=True), "mean": MEAN}[name]
     fitted = replace(seen(FIRST - FIRST.mean()), fitted=1.0)
     moved = change_in(measure, [paired(fitted, seen(SECOND + 10), DRAWING)], BETWEEN, "made")
     assert (moved.p is None, moved.direction) == (name != "mean", 1)
